@@ -1,0 +1,195 @@
+#include "commit.h"
+
+#include <stdlib.h>
+
+#define RETRIES_MAX 3	/* of the same call with SQL_RETRY */
+#define LONE_OUTAGES 3	/* a read alone, with a good probe after each: the read is to blame */
+#define BATCH_OUTAGES 2 /* the batch, likewise: take it apart */
+/*
+ * Parts of a range that failed as a whole. Each costs a call, each level of them a statement
+ * time-out or a backend: 16 meets few of both (log16 of 5000 is 3).
+ */
+#define PARTS 16
+
+/* SQLSTATE connection_failure, for the read that is charged with one. */
+#define CONNECTION_FAILURE "08006"
+
+static void push(struct commit *c, size_t from, size_t n, enum sink_call_kind kind)
+{
+	if (c->depth == c->cap) {
+		c->cap = c->cap ? c->cap * 2 : 2 * PARTS;
+		c->stack = mem_realloc(c->stack, c->cap * sizeof(*c->stack));
+	}
+	c->stack[c->depth++] = (struct commit_work){.call = {kind, from, n}};
+}
+
+static struct commit_work *top(struct commit *c)
+{
+	return &c->stack[c->depth - 1];
+}
+
+void commit_init(struct commit *c, struct arena *arena, struct outcome *outcomes, size_t n)
+{
+	*c = (struct commit){.n = n, .outcomes = outcomes, .arena = arena};
+	if (!n)
+		return;
+	memset(outcomes, 0, n * sizeof(*outcomes));
+	push(c, 0, n, SINK_COMMIT);
+}
+
+bool commit_next(struct commit *c, struct sink_call *ret)
+{
+	if (!c->depth)
+		return false;
+	*ret = c->probing ? (struct sink_call){.kind = SINK_PROBE} : top(c)->call;
+	return true;
+}
+
+void commit_free(struct commit *c)
+{
+	free(c->stack);
+	c->stack = NULL;
+	c->depth = c->cap = 0;
+}
+
+static void finish(struct commit *c, enum commit_verdict verdict)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->outcomes[i].kind == OUTCOME_INVALID)
+			c->outcomes[i] = (struct outcome){.kind = OUTCOME_OUTAGE};
+	}
+	c->depth = 0;
+	c->verdict = verdict;
+}
+
+/* It was no read's fault after all: takes the attempts of the row back. */
+static void finish_row(struct commit *c, size_t one_more)
+{
+	c->outcomes[one_more].kind = OUTCOME_INVALID;
+	for (size_t i = 0; i < c->row_n; i++)
+		c->outcomes[c->row[i]].kind = OUTCOME_INVALID;
+	finish(c, COMMIT_OUTAGE);
+}
+
+/* The read was alone and is to blame for c->last. */
+static void charge(struct commit *c, size_t read)
+{
+	struct outcome *o = &c->outcomes[read];
+
+	*o = (struct outcome){.kind = OUTCOME_FAILED};
+	memcpy(o->code, c->last.code[0] ? c->last.code : CONNECTION_FAILURE, sizeof(o->code));
+	o->message = arena_dup(c->arena, slice_str(c->last.message));
+	if (c->last.class != SQL_OUTAGE)
+		return;
+	if (c->row_n == COMMIT_ROW_MAX)
+		finish_row(c, read);
+	else
+		c->row[c->row_n++] = read;
+}
+
+/* Lowest keys last, so that they come first: rows are locked in the order of keys. */
+static void push_parts(struct commit *c, size_t from, size_t n)
+{
+	size_t size = (n + PARTS - 1) / PARTS;
+
+	for (size_t part = (n + size - 1) / size; part-- > 0;) {
+		size_t begin = part * size, end = begin + size < n ? begin + size : n;
+
+		push(c, from + begin, end - begin, end - begin == 1 ? SINK_COMMIT : SINK_ISOLATE);
+	}
+}
+
+/* Whether the isolated function can catch it, instead of failing as a whole. */
+static bool catchable(const struct sink_result *r)
+{
+	return !r->backend_lost && r->code[0] && strcmp(r->code, "57014") != 0;
+}
+
+static void take_apart(struct commit *c)
+{
+	struct sink_call call = top(c)->call;
+
+	c->depth--;
+	if (call.n == 1)
+		charge(c, call.from);
+	else if (call.kind == SINK_COMMIT && catchable(&c->last))
+		push(c, call.from, call.n, SINK_ISOLATE);
+	else
+		push_parts(c, call.from, call.n);
+}
+
+static void call_failed(struct commit *c, const struct sink_result *r)
+{
+	struct commit_work *w = top(c);
+
+	switch (r->class) {
+	case SQL_CONTRACT:
+		finish(c, COMMIT_CONTRACT);
+		return;
+	case SQL_RECORD:
+		take_apart(c);
+		return;
+	case SQL_RETRY:
+		if (w->retries++ < RETRIES_MAX)
+			return;
+		break;
+	case SQL_OUTAGE:
+	case SQL_SUSPECT:
+	case SQL_OK:
+		break;
+	}
+	c->probing = true;
+}
+
+/* The server is there, so it was the call. Whether the same call is to be made again. */
+static bool once_more(struct commit *c)
+{
+	struct commit_work *w = top(c);
+
+	if (c->last.class != SQL_OUTAGE || w->call.kind != SINK_COMMIT)
+		return false;
+	if (w->call.n == 1)
+		return !c->last.backend_lost && ++w->outages < LONE_OUTAGES;
+	return ++w->outages < BATCH_OUTAGES;
+}
+
+static void probe_done(struct commit *c, const struct sink_result *r)
+{
+	c->probing = false;
+	if (r->class != SQL_OK) {
+		c->last = *r;
+		finish(c, r->class == SQL_CONTRACT ? COMMIT_CONTRACT : COMMIT_OUTAGE);
+	} else if (!once_more(c)) {
+		take_apart(c);
+	}
+}
+
+/* What failed among neighbours for another reason than its content is tried alone. */
+static void call_done(struct commit *c)
+{
+	struct sink_call call = top(c)->call;
+
+	c->depth--;
+	for (size_t i = call.from + call.n; i-- > call.from;) {
+		struct outcome *o = &c->outcomes[i];
+
+		if (o->kind != OUTCOME_FAILED) {
+			c->row_n = 0;
+		} else if (call.kind == SINK_ISOLATE && sqlstate_class(o->code) != SQL_RECORD) {
+			*o = (struct outcome){.kind = OUTCOME_INVALID};
+			push(c, i, 1, SINK_COMMIT);
+		}
+	}
+}
+
+void commit_result(struct commit *c, const struct sink_result *r)
+{
+	if (c->probing) {
+		probe_done(c, r);
+	} else if (r->class == SQL_OK) {
+		call_done(c);
+	} else {
+		c->last = *r;
+		call_failed(c, r);
+	}
+}

@@ -1,0 +1,231 @@
+#include "config_table.h"
+
+#include <stdlib.h>
+
+#define VALUE_BYTES (64u * 1024u)
+
+int config_read(struct config *c, const char *path, size_t max, struct buf *ret, struct err *err)
+{
+	if (c->read(c->read_arg, path, ret, err))
+		return err_prefix(err, "%.200s", path);
+	if (ret->n > max || (ret->n && memchr(ret->p, '\0', ret->n)))
+		return err_set(
+			err, ERR_CONFIG, "%.200s: not a text of at most %zu bytes", path, max);
+	return 0;
+}
+
+/* "@/path" is the content of that file, without the line end after it. */
+static int resolve(struct config *c, const char **value, struct err *err)
+{
+	CLEANUP(buf_free) struct buf content = {0};
+	int r;
+
+	if (strncmp(*value, "@/", 2) != 0)
+		return 0;
+	if ((r = config_read(c, *value + 1, VALUE_BYTES, &content, err)))
+		return r;
+	while (content.n && (content.p[content.n - 1] == '\n' || content.p[content.n - 1] == '\r'))
+		content.n--;
+	*value = arena_cstr(&c->arena, slice_of(content.p, content.n));
+	return 0;
+}
+
+static int set_option(struct config *c, enum config_level level, const char *where,
+	const struct config_entry *e, struct slice value, struct err *err)
+{
+	enum config_level *held = &c->level[e - config_options];
+	const char *text = arena_cstr(&c->arena, value);
+
+	if (level < *held)
+		return 0;
+	if (resolve(c, &text, err) || config_value_set(c, e, text, err))
+		return err_prefix(err, "%s", where);
+	*held = level;
+	return 0;
+}
+
+static int config_unknown(const char *where, const char *key, struct err *err)
+{
+	const char *names[CONFIG_OPTION_COUNT];
+
+	for (size_t i = 0; i < CONFIG_OPTION_COUNT; i++)
+		names[i] = config_options[i].name;
+	return err_set(err, ERR_CONFIG, "%s: unknown key \"%.100s\"; the nearest is \"%s\"", where,
+		key, config_nearest(key, names, ARRAY_LEN(names)));
+}
+
+int config_set(struct config *c, enum config_level level, const char *where, struct slice key,
+	struct slice value, struct err *err)
+{
+	static const char kafka[] = "kafka.";
+	const struct config_entry *e = config_option_find(key);
+
+	if (e)
+		return set_option(c, level, where, e, value, err);
+	if (key.n > sizeof(kafka) - 1 && memcmp(key.p, kafka, sizeof(kafka) - 1) == 0)
+		return config_set_kafka(c, level, where,
+			slice_of(key.p + sizeof(kafka) - 1, key.n - sizeof(kafka) + 1), value, err);
+	return config_unknown(where, arena_cstr(&c->arena, key), err);
+}
+
+static struct config_setting *find_setting(struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_kafka; i++)
+		if (strcmp(c->kafka[i].name, name) == 0)
+			return &c->kafka[i];
+	c->kafka = mem_realloc(c->kafka, (c->n_kafka + 1) * sizeof(*c->kafka));
+	c->kafka[c->n_kafka] = (struct config_setting){.name = name};
+	return &c->kafka[c->n_kafka++];
+}
+
+static int set_setting(struct config *c, enum config_level level, const char *where,
+	const char *name, struct slice value, struct err *err)
+{
+	struct config_setting *setting = find_setting(c, name);
+	const char *text = arena_cstr(&c->arena, value);
+
+	if (level < setting->level)
+		return 0;
+	if (resolve(c, &text, err))
+		return err_prefix(err, "%s", where);
+	setting->value = text;
+	setting->level = level;
+	return 0;
+}
+
+/*
+ * What the protocol rests on cannot be set. A file that was written for other clients may say
+ * what holds anyway, such as acks=all.
+ */
+static int refuse_fixed(const struct config_pair *fixed, enum config_level level, const char *where,
+	struct slice value, struct err *err)
+{
+	if (level == LEVEL_KAFKA_FILE && slice_eq(value, slice_str(fixed->value)))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		"%s: kafka.%s cannot be set: the protocol rests on it (%s); remove it", where,
+		fixed->name, fixed->value);
+}
+
+int config_set_kafka(struct config *c, enum config_level level, const char *where,
+	struct slice name, struct slice value, struct err *err)
+{
+	/* kcat's prefix for settings of a topic; librdkafka itself needs none. */
+	if (name.n > 6 && memcmp(name.p, "topic.", 6) == 0)
+		name = slice_of(name.p + 6, name.n - 6);
+
+	const struct config_pair *fixed = config_pair_find(config_fixed, config_fixed_n, name);
+	const struct config_pair *alias = config_pair_find(config_aliases, config_aliases_n, name);
+	const char *text = arena_cstr(&c->arena, name);
+	const char *key = alias ? alias->value : arena_printf(&c->arena, "kafka.%s", text);
+	const struct config_entry *e = config_option_find(slice_str(key));
+
+	if (fixed)
+		return refuse_fixed(fixed, level, where, value, err);
+	if (e)
+		return set_option(c, level, where, e, value, err);
+	return set_setting(c, level, where, text, value, err);
+}
+
+static int set_defaults(struct config *c, struct err *err)
+{
+	for (size_t i = 0; i < CONFIG_OPTION_COUNT; i++) {
+		const struct config_entry *e = &config_options[i];
+
+		if (config_value_set(c, e, e->preset, err))
+			return err_prefix(err, "the default of %s", e->name);
+	}
+	return 0;
+}
+
+/* Letters, digits, '.', '_' and '-', at most 249 (org.apache.kafka.common.internals.Topic). */
+static bool topic_name_valid(const char *name)
+{
+	size_t n =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return n > 0 && n <= 249 && !name[n] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int check_topics(const struct config *c, struct err *err)
+{
+	const char *own[] = {c->dlq_topic, c->inbox_topic, c->parked_topic};
+	size_t n = ARRAY_LEN(own) + c->source_topics.n;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = i < 3 ? own[i] : c->source_topics.v[i - 3];
+
+		if (!topic_name_valid(name))
+			return err_set(
+				err, ERR_CONFIG, "\"%.250s\" cannot be a topic's name", name);
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(name, j < 3 ? own[j] : c->source_topics.v[j - 3]) == 0)
+				return err_set(err, ERR_CONFIG,
+					"topic %s is configured twice: source.topics, dlq.topic, "
+					"inbox.topic and parked.topic must all differ",
+					name);
+	}
+	return 0;
+}
+
+/* An SQL name that needs no quoting, with or without its schema. */
+static bool function_name_valid(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+	static const char others[] = "abcdefghijklmnopqrstuvwxyz_0123456789$";
+	size_t n = strspn(name, others);
+
+	if (n == 0 || !strchr(letters, name[0]))
+		return false;
+	if (name[n] != '.')
+		return !name[n];
+	name += n + 1;
+	return name[0] && strchr(letters, name[0]) && !name[strspn(name, others)];
+}
+
+/* What no single value shows. */
+static int check(struct config *c, struct err *err)
+{
+	if (check_topics(c, err))
+		return ERR_CONFIG;
+	if (!c->group_id[0])
+		return err_set(err, ERR_CONFIG, "group.id is empty");
+	if (!key_rule_parse(c->key_from, &c->key_rule))
+		return err_set(err, ERR_CONFIG,
+			"key.from: \"%.100s\" is none of auto, key, header:NAME, payload",
+			c->key_from);
+	if (!function_name_valid(c->sink_function))
+		return err_set(err, ERR_CONFIG,
+			"sink.function: \"%.100s\" is no name in small letters, with or without a "
+			"schema before it",
+			c->sink_function);
+	if (c->backoff_max < c->backoff_initial)
+		return err_set(err, ERR_CONFIG,
+			"replay.backoff.max is shorter than replay.backoff.initial");
+	return 0;
+}
+
+int config_load(struct config *ret, unsigned command, int argc, char *const *argv,
+	char *const *environment, config_read_fn *read, void *read_arg, struct err *err)
+{
+	int r;
+
+	*ret = (struct config){.read = read, .read_arg = read_arg};
+	if ((r = set_defaults(ret, err)) || (r = config_flags(ret, command, argc, argv, err)))
+		return r;
+	if (ret->help)
+		return 0;
+	if ((r = config_environment(ret, environment, err)))
+		return r;
+	if (ret->config_file && (r = config_file(ret, LEVEL_FILE, ret->config_file, err)))
+		return r;
+	if (ret->kafka_file && (r = config_file(ret, LEVEL_KAFKA_FILE, ret->kafka_file, err)))
+		return r;
+	return check(ret, err);
+}
+
+void config_free(struct config *c)
+{
+	free(c->kafka);
+	arena_free(&c->arena);
+}

@@ -1,0 +1,97 @@
+/*
+ * config.h: the configuration: flags over environment over file over defaults, all by the one table
+ * options.def. Pure: the environment comes as an array, files through a callback.
+ */
+#ifndef COMMON_CONFIG_H
+#define COMMON_CONFIG_H
+
+#include "dead_letter.h"
+#include "err.h"
+#include "mem.h"
+
+#define CONFIG_SECOND (1000000LL)
+#define CONFIG_DAY (86400 * CONFIG_SECOND)
+#define CONFIG_GIB (1024LL * 1024 * 1024)
+
+/* The commands, as bits: which switches are theirs. */
+enum {
+	COMMAND_RUN = 1,
+	COMMAND_INIT = 2,
+	COMMAND_PUT = 4,
+	COMMAND_LIST = 8,
+	COMMAND_AUDIT = 16,
+	COMMAND_ALL = 31,
+};
+
+/* Where a value came from; a higher one wins, in whatever order they are set. */
+enum config_level {
+	LEVEL_DEFAULT = 0,
+	LEVEL_KAFKA_FILE, /* --kafka-config */
+	LEVEL_FILE,	  /* -F */
+	LEVEL_ENVIRONMENT,
+	LEVEL_FLAG,
+};
+
+struct config_list {
+	char **v;
+	size_t n;
+};
+
+/* A setting for librdkafka. */
+struct config_setting {
+	const char *name, *value;
+	enum config_level level;
+};
+
+/* How the table's types are held: durations in microseconds, sizes in bytes. */
+#define CONFIG_TYPE_TEXT const char *
+#define CONFIG_TYPE_LIST struct config_list
+#define CONFIG_TYPE_DURATION int64_t
+#define CONFIG_TYPE_SIZE int64_t
+#define CONFIG_TYPE_COUNT int64_t
+#define CONFIG_TYPE_BOOL bool
+
+enum config_option {
+#define OPTION(field, ...) CONFIG_OPTION_##field,
+#include "options.def"
+	CONFIG_OPTION_COUNT
+};
+
+/* Reads a file whole into *ret. The error need not name the file. */
+typedef int config_read_fn(void *arg, const char *path, struct buf *ret, struct err *err);
+
+/* Values borrow from the arena. */
+struct config {
+#define OPTION(field, key, type, ...) CONFIG_TYPE_##type field;
+#define SWITCH(field, name, type, ...) CONFIG_TYPE_##type field;
+#include "options.def"
+	struct key_rule key_rule; /* key.from */
+	/* What librdkafka is to be given besides the keys that are options. */
+	struct config_setting *kafka;
+	size_t n_kafka;
+
+	enum config_level level[CONFIG_OPTION_COUNT];
+	config_read_fn *read;
+	void *read_arg;
+	struct arena arena;
+};
+
+/*
+ * Loads the configuration of a command. argv: the words after the command's name. environment: as
+ * environ. read: for -F, --kafka-config and values of the form @/path. Where --help is among the
+ * flags, nothing else is read. ERR_CONFIG says what is wrong where; ret is to be freed regardless.
+ */
+MUST_CHECK int config_load(struct config *ret, unsigned command, int argc, char *const *argv,
+	char *const *environment, config_read_fn *read, void *read_arg, struct err *err);
+void config_free(struct config *c);
+
+/* The name nearest to text by edit distance; NULL where n is 0. */
+const char *config_nearest(const char *text, const char *const *names, size_t n);
+
+/* Appends the switches of a command, or all options, as text for people. */
+void config_help_switches(struct buf *out, unsigned command);
+void config_help_options(struct buf *out);
+/* Appends README's section. */
+void config_help_markdown(struct buf *out);
+
+#endif

@@ -1,0 +1,204 @@
+#include "dead_letter.h"
+
+#include "dialect.h"
+#include "hash.h"
+#include "key.h"
+#include "read_fields.h"
+#include "utf8.h"
+
+#include <stdio.h>
+
+#define YEAR_2000_MS 946684800000
+#define ERROR_CLASS_BYTES 512
+#define ERROR_CODE_BYTES 64
+/* What an oversize one may keep of its key: with the headers' 32 KiB it fits in the 128 KiB that
+ * our topics allow beyond the source's message size. */
+#define OVERSIZE_KEY_BYTES (64 * 1024)
+#define KEY_HEADER "idempotency-key"
+
+int64_t dead_letter_seen_us(int64_t timestamp_ms, int64_t now_us)
+{
+	bool sane = timestamp_ms >= YEAR_2000_MS && timestamp_ms <= now_us / 1000;
+
+	return sane ? timestamp_ms * 1000 : now_us;
+}
+
+bool key_rule_parse(const char *text, struct key_rule *ret)
+{
+	static const char *const names[] = {
+		[KEY_FROM_AUTO] = "auto",
+		[KEY_FROM_KEY] = "key",
+		[KEY_FROM_PAYLOAD] = "payload",
+	};
+	static const char prefix[] = "header:";
+	const char *header = text + sizeof(prefix) - 1;
+	struct key_rule rule = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (names[i] && strcmp(text, names[i]) == 0) {
+			rule.from = (enum key_from)i;
+			*ret = rule;
+			return true;
+		}
+	}
+	if (strncmp(text, prefix, sizeof(prefix) - 1) != 0 || !*header ||
+		strlen(header) >= sizeof(rule.header))
+		return false;
+	rule.from = KEY_FROM_HEADER;
+	snprintf(rule.header, sizeof(rule.header), "%s", header);
+	*ret = rule;
+	return true;
+}
+
+static struct slice find_key(struct arena *a, const struct key_rule *rule,
+	const struct dead_letter *d, const struct read_fields *fields)
+{
+	struct key_parts parts;
+	struct slice header;
+
+	switch (rule->from) {
+	case KEY_FROM_KEY:
+		return d->key;
+	case KEY_FROM_HEADER:
+		return headers_last(d->headers, rule->header);
+	case KEY_FROM_PAYLOAD:
+		return read_fields_key(a, fields);
+	case KEY_FROM_AUTO:
+		break;
+	}
+	if (key_parse(d->key, &parts))
+		return d->key;
+	header = headers_last(d->headers, KEY_HEADER);
+	return header.n ? header : read_fields_key(a, fields);
+}
+
+static const char *no_key(struct arena *a, const struct key_rule *rule)
+{
+	switch (rule->from) {
+	case KEY_FROM_KEY:
+		return "no idempotency key: the record has no key";
+	case KEY_FROM_HEADER:
+		return arena_printf(a, "no idempotency key: no header %s", rule->header);
+	case KEY_FROM_PAYLOAD:
+		return "no idempotency key: the payload lacks meter_id, read_at or sequence";
+	case KEY_FROM_AUTO:
+		break;
+	}
+	return "no idempotency key: the record key is not meter|instant|sequence, there is no "
+	       "header " KEY_HEADER ", and the payload lacks meter_id, read_at or sequence";
+}
+
+/* NULL, or why it is malformed. */
+static const char *decode_read(struct arena *a, const struct key_rule *rule,
+	const struct dead_letter *d, struct meter_read *ret)
+{
+	struct read_fields fields;
+	const char *why = read_fields_from_json(a, d->payload, &fields);
+	struct slice key;
+
+	if (why)
+		return why;
+	key = find_key(a, rule, d, &fields);
+	if (!key.n)
+		return no_key(a, rule);
+	if (!key_usable(key))
+		return "no idempotency key: the one given is not UTF-8, or holds a NUL";
+	return read_fields_resolve(a, &fields, key, ret);
+}
+
+static struct record new_record(
+	const struct dead_letter *d, const struct dialect_facts *facts, int64_t now_us)
+{
+	return (struct record){
+		.payload = d->payload,
+		.headers = d->headers,
+		.reason = facts->reason,
+		.attempts = 1,
+		.first_seen_us = d->seen_us,
+		.last_seen_us = d->seen_us,
+		.due_us = now_us,
+		.upstream_attempts = facts->upstream_attempts,
+		.record_key = d->key,
+		.origin = facts->origin,
+		.dead_letter = d->at,
+		.headers_cut = d->headers_cut,
+	};
+}
+
+static void set_error(struct arena *a, struct record *r, const struct record_error *e)
+{
+	r->error.class = utf8_clean(a, e->class, ERROR_CLASS_BYTES, &r->error_cut);
+	r->error.code = utf8_clean(a, e->code, ERROR_CODE_BYTES, &r->error_cut);
+	r->error.message = utf8_clean(a, e->message, RECORD_ERROR_MESSAGE_BYTES, &r->error_cut);
+}
+
+static void set_unfit(struct arena *a, const struct dead_letter *d, enum cause cause,
+	const char *why, struct decoded *ret)
+{
+	struct record *r = &ret->record;
+	struct record_error error = {
+		.class = slice_str(cause_name(cause)),
+		.message = slice_str(why),
+	};
+
+	ret->unfit = true;
+	ret->cause = cause;
+	r->idempotency_key =
+		key_synthetic(a, arena_cstr(a, d->at.topic), d->at.partition, d->at.offset);
+	r->content = hash_content(d->payload);
+	set_error(a, r, &error);
+}
+
+static size_t total_bytes(const struct dead_letter *d)
+{
+	return d->key.n + d->payload.n + d->headers.n;
+}
+
+static void set_oversize(struct arena *a, const struct decode_rules *rules,
+	const struct dead_letter *d, struct decoded *ret)
+{
+	struct record *r = &ret->record;
+	char sha256[65];
+
+	hash_sha256_text(d->payload, sha256);
+	set_unfit(a, d, CAUSE_OVERSIZE,
+		arena_printf(a,
+			"payload of %zu bytes, sha256 %s; with key and headers %zu bytes, at most "
+			"%zu fit",
+			d->payload.n, sha256, total_bytes(d), rules->max_bytes),
+		ret);
+	r->payload = SLICE_NULL;
+	if (d->key.n > OVERSIZE_KEY_BYTES)
+		r->record_key = SLICE_NULL;
+	if (d->headers.n > RECORD_HEADERS_BYTES) {
+		r->headers = SLICE_NULL;
+		r->headers_cut += (uint32_t)d->headers.n;
+	}
+}
+
+void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
+	const struct dead_letter *d, int64_t now_us, struct decoded *ret)
+{
+	struct dialect_facts facts;
+	const char *why;
+
+	dialect_read(d->headers, &facts);
+	*ret = (struct decoded){.record = new_record(d, &facts, now_us)};
+	if (total_bytes(d) > rules->max_bytes) {
+		set_oversize(a, rules, d, ret);
+		return;
+	}
+	why = decode_read(a, &rules->key, d, &ret->read);
+	if (why) {
+		set_unfit(a, d, CAUSE_MALFORMED, why, ret);
+		return;
+	}
+	ret->record.idempotency_key = ret->read.idempotency_key;
+	ret->record.content = meter_read_content(&ret->read);
+	set_error(a, &ret->record, &facts.error);
+}
+
+const char *record_decode_read(struct arena *a, const struct record *r, struct meter_read *ret)
+{
+	return meter_read_from_json(a, r->idempotency_key, r->payload, ret);
+}

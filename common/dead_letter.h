@@ -1,0 +1,63 @@
+/*
+ * dead_letter.h: a dead letter as it arrived, and what we understand of it.
+ * decode = key rule + dialect (headers of the program that wrote it) + payload. Pure; any thread.
+ */
+#ifndef COMMON_DEAD_LETTER_H
+#define COMMON_DEAD_LETTER_H
+
+#include "codec.h"
+#include "meter_read.h"
+#include "record.h"
+
+/* Raw. Everything borrowed from the Kafka message or the inbox record. */
+struct dead_letter {
+	struct origin at;      /* its place in the dead-letter topic */
+	int64_t seen_us;       /* when it failed, see dead_letter_seen_us() */
+	struct slice key;      /* may be null */
+	struct slice payload;  /* may be null */
+	struct slice headers;  /* encoded, see codec.h */
+	uint32_t headers_cut;
+};
+
+/*
+ * When a dead letter failed: its Kafka timestamp (ms since 1970, -1 for none) where that is sane
+ * (from 2000 to now), else now. So a rewind reproduces it.
+ */
+int64_t dead_letter_seen_us(int64_t timestamp_ms, int64_t now_us);
+
+/* key.from */
+enum key_from { KEY_FROM_AUTO, KEY_FROM_KEY, KEY_FROM_HEADER, KEY_FROM_PAYLOAD };
+struct key_rule {
+	enum key_from from;
+	char header[256]; /* KEY_FROM_HEADER */
+};
+/* "auto", "key", "header:NAME", "payload". False: not one of them. */
+bool key_rule_parse(const char *text, struct key_rule *ret);
+
+struct decode_rules {
+	struct key_rule key;
+	size_t max_bytes; /* what still fits our topics as one record; more is oversize */
+};
+
+/* Understood. Slices borrow from the dead letter or the arena. */
+struct decoded {
+	struct record record;	 /* as a new entry: attempts 1, first = last = seen, due = now */
+	struct meter_read read;	 /* valid unless unfit */
+	bool unfit;		 /* malformed or oversize: parked at once, under its synthetic key */
+	enum cause cause;	 /* unfit: CAUSE_MALFORMED or CAUSE_OVERSIZE */
+};
+
+/*
+ * Always succeeds: what cannot be understood is unfit, with record.error saying why, key synthetic,
+ * content = hash of the raw payload, bytes kept verbatim (oversize: payload null, and size and
+ * SHA-256 in the error's message).
+ */
+void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
+	const struct dead_letter *d, int64_t now_us, struct decoded *ret);
+
+/*
+ * Decodes the read inside an entry again, for its replay. NULL or the reason why it is malformed.
+ */
+const char *record_decode_read(struct arena *a, const struct record *r, struct meter_read *ret);
+
+#endif

@@ -1,0 +1,19 @@
+/* decimal.h: exact decimals as text. No double anywhere. Pure; any thread. */
+#ifndef COMMON_DECIMAL_H
+#define COMMON_DECIMAL_H
+
+#include "mem.h"
+
+/*
+ * Whether text is [+-]digits[.digits][(e|E)[+-]digits] with a digit before or after the point, and
+ * an exponent within +-100000. NaN, Infinity, hex, blanks and the empty text are not.
+ */
+bool decimal_valid(struct slice text);
+
+/*
+ * Appends the value's canonical form to *out: [-]digits "e" exponent, digits without leading or
+ * trailing zeros ("0e0" for any zero), so that 12.5, 12.50 and 1.25e1 are one. text is valid.
+ */
+void decimal_canonical(struct slice text, struct buf *out);
+
+#endif

@@ -1,0 +1,60 @@
+#include "record.h"
+
+#include "mem.h"
+
+static const char *const reasons[REASON_COUNT] = {
+	[REASON_RETRIES_EXHAUSTED] = "retries_exhausted",
+	[REASON_PERMANENT_4XX] = "permanent_4xx",
+	[REASON_POISON] = "poison",
+};
+
+static const struct {
+	const char *name;
+	bool reopens;
+} causes[CAUSE_COUNT] = {
+	[CAUSE_POISON_CAP] = {"poison_cap", .reopens = true},
+	[CAUSE_PERMANENT] = {"permanent"},
+	[CAUSE_MALFORMED] = {"malformed"},
+	[CAUSE_CONFLICT] = {"conflict"},
+	[CAUSE_EXPIRED] = {"expired", .reopens = true},
+	[CAUSE_ORIGINAL_GONE] = {"original_gone"},
+	[CAUSE_OVERSIZE] = {"oversize"},
+	[CAUSE_OPERATOR] = {"operator"},
+};
+
+static const char *const events[] = {
+	[EVENT_PARKED] = "parked",
+	[EVENT_REDRIVEN] = "redriven",
+	[EVENT_RESOLVED] = "resolved",
+};
+
+const char *reason_name(enum reason r)
+{
+	return (size_t)r < ARRAY_LEN(reasons) ? reasons[r] : "invalid";
+}
+
+bool reason_parse(struct slice name, enum reason *ret)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+		if (slice_eq(name, slice_str(reasons[i]))) {
+			*ret = (enum reason)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *cause_name(enum cause c)
+{
+	return (size_t)c < ARRAY_LEN(causes) ? causes[c].name : "invalid";
+}
+
+bool cause_reopens(enum cause c)
+{
+	return (size_t)c < ARRAY_LEN(causes) && causes[c].reopens;
+}
+
+const char *parked_event_name(enum parked_event e)
+{
+	return (size_t)e < ARRAY_LEN(events) ? events[e] : "invalid";
+}

@@ -1,0 +1,186 @@
+-- The one write path into meter_read: the live pipeline's and the replay's. See schemas/README.md,
+-- "The SQL contract". Idempotent: run it again at any time, beside running writers too.
+
+-- The functions below keep this search_path. Without pg_temp at its end a caller's temporary table
+-- would come before ours.
+DO $$
+BEGIN
+	PERFORM set_config('search_path', format('%I, pg_temp', current_schema()), false);
+END
+$$;
+
+-- All or nothing. Returns a row only for reads that it did not insert.
+CREATE OR REPLACE FUNCTION commit_meter_reads(
+	idempotency_key text[],
+	meter_id        text[],
+	read_at         timestamptz[],
+	sequence        bigint[],
+	kwh             numeric[],
+	reading_type    text[],
+	quality         text[],
+	attributes      jsonb[]
+)
+RETURNS TABLE (ordinal int, outcome text, committed jsonb)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $function$
+#variable_conflict use_column
+DECLARE
+	reads    CONSTANT int := coalesce(cardinality(commit_meter_reads.idempotency_key), 0);
+	inserted text[];
+	skipped  int;
+	found    int;
+BEGIN
+	IF (cardinality(commit_meter_reads.meter_id), cardinality(commit_meter_reads.read_at),
+		cardinality(commit_meter_reads.sequence), cardinality(commit_meter_reads.kwh),
+		cardinality(commit_meter_reads.reading_type), cardinality(commit_meter_reads.quality),
+		cardinality(commit_meter_reads.attributes))
+		IS DISTINCT FROM (reads, reads, reads, reads, reads, reads, reads) THEN
+		-- unnest() would fill up the shorter ones with NULL.
+		RAISE 'the arrays must have the same number of elements'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+
+	-- In the order of the keys, so that no two writers wait for each other's.
+	WITH new AS (
+		INSERT INTO meter_read
+			(idempotency_key, meter_id, read_at, sequence, kwh, reading_type, quality, attributes)
+		SELECT r.key, r.meter_id, r.read_at, r.sequence, r.kwh, r.reading_type, r.quality, r.attributes
+		FROM unnest(commit_meter_reads.idempotency_key, commit_meter_reads.meter_id,
+			commit_meter_reads.read_at, commit_meter_reads.sequence, commit_meter_reads.kwh,
+			commit_meter_reads.reading_type, commit_meter_reads.quality, commit_meter_reads.attributes)
+			WITH ORDINALITY AS r (key, meter_id, read_at, sequence, kwh, reading_type, quality,
+				attributes, ordinal)
+		ORDER BY r.key COLLATE "C", r.ordinal
+		ON CONFLICT (idempotency_key) DO NOTHING
+		RETURNING idempotency_key
+	)
+	SELECT coalesce(array_agg(new.idempotency_key), '{}') FROM new INTO inserted;
+
+	skipped := reads - cardinality(inserted);
+	IF skipped = 0 THEN
+		RETURN;
+	END IF;
+
+	-- A statement of its own, so that it sees rows that were committed during the INSERT. EXECUTE
+	-- plans it each time: a plan from when the table was small would scan it. OFFSET 0 keeps it to
+	-- one look-up by key per read. Of a key that is given twice the first is the one inserted.
+	RETURN QUERY EXECUTE $query$
+		SELECT r.ordinal::int,
+			CASE WHEN t.same THEN 'duplicate' ELSE 'conflict' END,
+			CASE WHEN NOT t.same THEN jsonb_build_object(
+				'idempotency_key', r.key,
+				'meter_id', t.meter_id,
+				'read_at', to_jsonb(t.read_at AT TIME ZONE 'UTC') #>> '{}' || 'Z',
+				'sequence', t.sequence,
+				'kwh', t.kwh::text, -- no reader shall take it for a double
+				'reading_type', t.reading_type,
+				'quality', t.quality,
+				'attributes', t.attributes) END
+		FROM (
+			SELECT *, key = ANY ($9)
+				AND row_number() OVER (PARTITION BY key ORDER BY ordinal) = 1 AS inserted
+			FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY
+				AS a (key, meter_id, read_at, sequence, kwh, reading_type, quality, attributes, ordinal)
+		) r
+		CROSS JOIN LATERAL (
+			SELECT m.*, m.meter_id = r.meter_id AND m.read_at = r.read_at
+				AND m.sequence = r.sequence AND m.kwh = r.kwh
+				AND m.reading_type IS NOT DISTINCT FROM r.reading_type
+				AND m.quality IS NOT DISTINCT FROM r.quality AS same
+			FROM meter_read m
+			WHERE m.idempotency_key = r.key
+			OFFSET 0
+		) t
+		WHERE NOT r.inserted
+	$query$
+	USING commit_meter_reads.idempotency_key, commit_meter_reads.meter_id,
+		commit_meter_reads.read_at, commit_meter_reads.sequence, commit_meter_reads.kwh,
+		commit_meter_reads.reading_type, commit_meter_reads.quality, commit_meter_reads.attributes,
+		inserted;
+
+	GET DIAGNOSTICS found = ROW_COUNT;
+	IF found <> skipped THEN
+		RAISE '% of % reads were neither inserted nor found: their rows went meanwhile', skipped - found, reads
+			USING ERRCODE = 'serialization_failure';
+	END IF;
+
+	-- The rows may be another session's that committed with synchronous_commit = off. This writes
+	-- WAL behind them, so that our COMMIT waits until they are durable too.
+	PERFORM pg_logical_emit_message(true, 'meter-dlq', '');
+END
+$function$;
+
+-- Commits what it can. Takes apart what fails, each part in a subtransaction, down to single reads;
+-- also returns a row with outcome 'failed', SQLSTATE and message for those that fail alone. What no
+-- handler catches (a cancelled statement, a lost connection) ends the call: the caller halves it.
+CREATE OR REPLACE FUNCTION commit_meter_reads_isolated(
+	idempotency_key text[],
+	meter_id        text[],
+	read_at         timestamptz[],
+	sequence        bigint[],
+	kwh             numeric[],
+	reading_type    text[],
+	quality         text[],
+	attributes      jsonb[]
+)
+RETURNS TABLE (ordinal int, outcome text, committed jsonb, sqlstate text, message text)
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path FROM CURRENT
+SET lock_timeout = '100ms' -- one locked row is met once per halving
+AS $function$
+#variable_conflict use_column
+DECLARE
+	-- Ranges [lows[i], highs[i]] still to do; the last one is next.
+	lows    int[] := ARRAY[1];
+	highs   int[] := ARRAY[coalesce(cardinality(commit_meter_reads_isolated.idempotency_key), 0)];
+	depth   int := 1;
+	low     int;
+	high    int;
+	middle  int;
+	code    text;
+	reason  text;
+BEGIN
+	-- So that a deferred constraint fails here, where its read is known, and not at COMMIT.
+	SET CONSTRAINTS ALL IMMEDIATE;
+
+	WHILE depth > 0 LOOP
+		low := lows[depth];
+		high := highs[depth];
+		depth := depth - 1;
+		BEGIN
+			RETURN QUERY
+			SELECT r.ordinal + low - 1, r.outcome, r.committed, NULL, NULL
+			FROM commit_meter_reads(
+				commit_meter_reads_isolated.idempotency_key[low:high],
+				commit_meter_reads_isolated.meter_id[low:high],
+				commit_meter_reads_isolated.read_at[low:high],
+				commit_meter_reads_isolated.sequence[low:high],
+				commit_meter_reads_isolated.kwh[low:high],
+				commit_meter_reads_isolated.reading_type[low:high],
+				commit_meter_reads_isolated.quality[low:high],
+				commit_meter_reads_isolated.attributes[low:high]) r;
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, reason = MESSAGE_TEXT;
+			IF low >= high THEN
+				RETURN QUERY SELECT low, 'failed', NULL::jsonb, code, reason;
+			ELSE
+				middle := (low + high) / 2;
+				lows[depth + 1] := middle + 1;
+				highs[depth + 1] := high;
+				lows[depth + 2] := low;
+				highs[depth + 2] := middle;
+				depth := depth + 2;
+			END IF;
+		END;
+	END LOOP;
+END
+$function$;
+
+-- EXECUTE is PUBLIC's by default. Who may call them: 003_role.sql.
+REVOKE ALL ON FUNCTION
+	commit_meter_reads(text[], text[], timestamptz[], bigint[], numeric[], text[], text[], jsonb[]),
+	commit_meter_reads_isolated(text[], text[], timestamptz[], bigint[], numeric[], text[], text[], jsonb[])
+FROM PUBLIC;

@@ -1,0 +1,362 @@
+"""One real Kafka and one real Postgres for the session; topics, group and database for each test; the worker as a process."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+import confluent_kafka  # noqa: E402
+import reader  # noqa: E402
+import servers  # noqa: E402
+from confluent_kafka.admin import AdminClient, NewTopic  # noqa: E402
+from servers import wait_until  # noqa: E402, F401  (for the tests)
+
+BINARY = Path(os.environ.get("METER_DLQ_BINARY", ROOT / "build" / "worker" / "meter-dlq"))
+LONG = os.environ.get("METER_DLQ_LONG") == "1"
+
+# --- configuration ---------------------------------------------------------------------------------------------------
+
+
+def environment_name(key):
+    if key.startswith("kafka."):
+        return "METER_DLQ_KAFKA_" + "".join({".": "_", "_": "__", "-": "___"}.get(c, c) for c in key[6:]).upper()
+    return "METER_DLQ_" + key.replace(".", "_").upper()
+
+
+@dataclass(frozen=True)
+class Names:
+    """What one test calls its own."""
+
+    prefix: str
+
+    source = property(lambda self: f"{self.prefix}.dead-letter")
+    dlq = property(lambda self: f"{self.prefix}.dlq")
+    inbox = property(lambda self: f"{self.prefix}.dlq.inbox")
+    parked = property(lambda self: f"{self.prefix}.parked")
+    group = property(lambda self: f"{self.prefix}.group")
+    database = property(lambda self: re.sub("[^a-z0-9]", "_", self.prefix.lower()))
+
+
+def base_config(names, kafka, postgres, user=None):
+    """The worker's keys for a test: its own names, these servers, times of seconds."""
+    return {
+        "source.topics": names.source,
+        "dlq.topic": names.dlq,
+        "inbox.topic": names.inbox,
+        "parked.topic": names.parked,
+        "group.id": names.group,
+        "sink.conninfo": postgres.conninfo(dbname=names.database),
+        "http.listen": "127.0.0.1:0",
+        "kafka.session.timeout.ms": 4000,
+        "kafka.heartbeat.interval.ms": 500,
+        "kafka.transaction.timeout.ms": 5000,
+        **{f"kafka.{k}": v for k, v in kafka.client_config(user).items()},
+    }
+
+
+# --- the worker ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def stats(self):
+        """The JSON line that `run --until-idle` prints last."""
+        return json.loads(self.stdout.splitlines()[-1])
+
+    @property
+    def ledger(self):
+        """The counts of `audit`'s lines `A..B: n dead letters, n reads: n settled, ...`, in its order."""
+        lines = [line for line in self.stdout.splitlines() if re.search(r"\d+\.\.\d+: ", line)]
+        return [{name: int(n) for n, name in re.findall(r"(\d+) ([a-z][a-z ]*?)(?=[,:]|$)", line)} for line in lines]
+
+
+class Worker:
+    """meter-dlq with the configuration of one test, given by environment variables; `config` in a call overrides keys."""
+
+    def __init__(self, config, folder, library_path=None):
+        self.config, self.folder, self.library_path = dict(config), Path(folder), library_path
+        self.started = []
+
+    def environment(self, config=None):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("METER_DLQ_", "PG"))}
+        if self.library_path:
+            env["LD_LIBRARY_PATH"] = str(self.library_path)
+        merged = self.config | (config or {})
+        return env | {environment_name(k): str(v) for k, v in merged.items() if v is not None}
+
+    def call(self, *arguments, config=None, stdin="", timeout=60, expect=(0,)):
+        """Runs a subcommand to its end."""
+        command = [BINARY, *map(str, arguments)]
+        done = subprocess.run(command, env=self.environment(config), input=stdin.encode(), capture_output=True, timeout=timeout)
+        result = Result(done.returncode, done.stdout.decode(), done.stderr.decode("utf-8", "replace"))
+        with open(self.folder / "calls.log", "a") as log:
+            log.write(f"$ meter-dlq {' '.join(map(str, arguments))}  -> {result.code}\n{result.stdout}{result.stderr}")
+        assert result.code in expect, f"meter-dlq {' '.join(map(str, arguments))}: exit {result.code}\n{result.stdout}{result.stderr}"
+        return result
+
+    def init(self, partitions=6, **options):
+        return self.call("init", "--partitions", partitions, **options)
+
+    def put(self, lines, reason="retries_exhausted", **options):
+        """`lines` are (key, payload) pairs or `key<TAB>payload` texts."""
+        lines = [line if isinstance(line, str) else "\t".join(line) for line in lines]
+        return self.call("put", "--reason", reason, stdin="".join(f"{line}\n" for line in lines), **options)
+
+    def run_until_idle(self, expect=(0, 1), **options):
+        return self.call("run", "--until-idle", expect=expect, **options)
+
+    def list(self, *arguments, parked=False, **options):
+        out = self.call("list", "-J", *(["--parked"] if parked else []), *arguments, **options).stdout
+        return [json.loads(line) for line in out.splitlines()]
+
+    def audit(self, *arguments, **options):
+        return self.call("audit", *arguments, **options)
+
+    def start(self, *arguments, config=None):
+        """Starts `run` in the background. With {"crash.at": ...} a test build dies at that point."""
+        log = self.folder / f"run-{len(self.started)}.log"
+        with open(log, "wb") as out:
+            command = [str(BINARY), "run", *map(str, arguments)]
+            process = servers.popen(command, env=self.environment(config), stdout=out, stderr=out)
+        running = Running(process, log)
+        self.started.append(running)
+        return running
+
+    def kill_all(self):
+        for running in self.started:
+            running.kill()
+
+
+class Running:
+    """A worker in the background, its stdout and stderr in one log."""
+
+    def __init__(self, process, log):
+        self.process, self.log_file = process, log
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def alive(self):
+        return self.process.poll() is None
+
+    def log(self):
+        return self.log_file.read_text(errors="replace")
+
+    def wait_for_log(self, pattern, timeout=30):
+        """The first match; an error as soon as the worker is gone without one."""
+
+        def found():
+            alive = self.alive
+            match = re.search(pattern, self.log(), re.MULTILINE)
+            assert match or alive, f"exit {self.process.returncode} before the log had {pattern!r}:\n{self.log()}"
+            return match
+
+        return wait_until(found, timeout, f"{pattern!r} in the log of the worker")
+
+    def wait(self, timeout=30):
+        """The exit code."""
+        return self.process.wait(timeout)
+
+    def terminate(self, timeout=10):
+        """SIGTERM; the exit code, which the worker owes within 10 s."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def kill(self):
+        self.process.kill()
+        return self.wait(10)
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: servers.stat_of(self.pid)[0] == "T", 10, "the worker to stop")
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def http(self, path):
+        """GET from the port that the worker logged."""
+        port = self.wait_for_log(r"127\.0\.0\.1:(\d+)\b.*[Hh][Tt][Tt][Pp]|[Hh][Tt][Tt][Pp].*127\.0\.0\.1:(\d+)\b")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port[1] or port[2]}{path}", timeout=10) as answer:
+            return answer.read().decode()
+
+    def metrics(self):
+        """{`name{labels}`: value}."""
+        lines = [line for line in self.http("/metrics").splitlines() if line and not line.startswith("#")]
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+# --- topics ----------------------------------------------------------------------------------------------------------
+
+
+def create_topic(kafka, topic, partitions, **config):
+    admin = AdminClient(kafka.client_config())
+    new = NewTopic(topic, partitions, 1, config={k.replace("_", "."): str(v) for k, v in config.items()})
+    admin.create_topics([new])[topic].result(30)
+
+
+def produce(kafka, topic, records, **config):
+    """`records` are dicts of Producer.produce: key, value, headers, partition, timestamp."""
+    failures = []
+    producer = confluent_kafka.Producer(kafka.client_config() | {"partitioner": "murmur2_random", "linger.ms": 5} | config)
+    for record in records:
+        producer.produce(topic, on_delivery=lambda error, _: error and failures.append(error), **record)
+        producer.poll(0)
+    left = producer.flush(30)
+    assert not left and not failures, f"{left} not delivered; {failures[:3]}"
+
+
+def reset_offsets(kafka, names, *arguments):
+    """The stock tool, which asks that no member is left in the group."""
+    arguments = arguments or ("--to-earliest",)
+    group = ("--group", names.group, "--topic", names.source, "--reset-offsets", "--execute")
+    return kafka.kafka_tool("consumer-groups", *group, *arguments)
+
+
+# --- fixtures --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def server_folder(request):
+    """Not pytest's own folder, which the user that Postgres runs as may not enter."""
+    folder = Path(tempfile.mkdtemp(prefix="meter-dlq-"))
+    folder.chmod(0o755)
+    yield folder
+    if request.session.testsfailed:
+        print(f"\nthe servers' logs are in {folder}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def kafka(server_folder):
+    server = servers.Kafka(server_folder / "kafka")
+    yield server.start()
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres(server_folder):
+    server = servers.Postgres(server_folder / "postgres")
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(server_folder):
+    """SASL_SSL with SCRAM for the user `meter-dlq`; without ACLs until the test makes them."""
+    server = servers.Kafka(server_folder / "secure-kafka", secure=True)
+    yield server.start()
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def secure_postgres(server_folder):
+    server = servers.Postgres(server_folder / "secure-postgres", ssl=True)
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def newer_librdkafka(server_folder):
+    """A folder for LD_LIBRARY_PATH with the librdkafka of the Python client: SCRAM with Kafka 4 fails below 2.6.1."""
+    libraries = Path(confluent_kafka.__file__).parent.with_name("confluent_kafka.libs")
+    folder = server_folder / "lib"
+    folder.mkdir()
+    (folder / "librdkafka.so.1").symlink_to(next(libraries.glob("librdkafka-*.so.1")))
+    return folder
+
+
+@pytest.fixture
+def names(request):
+    test = re.sub("[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_")).strip("-")
+    return Names(f"{test[:40]}-{uuid.uuid4().hex[:6]}")
+
+
+@pytest.fixture
+def new_worker(request, names, tmp_path):
+    """new_worker(partitions=6, config={}, kafka=..., postgres=..., user=None, init=True): a Worker with this test's names."""
+    workers = []
+
+    def make(partitions=6, config=None, kafka=None, postgres=None, user=None, init=True, library_path=None):
+        kafka = kafka or request.getfixturevalue("kafka")
+        postgres = postgres or request.getfixturevalue("postgres")
+        if postgres.psql(f"SELECT 1 FROM pg_database WHERE datname = '{names.database}'") == "":
+            postgres.psql(f'CREATE DATABASE "{names.database}"')
+        folder = tmp_path / f"worker-{len(workers)}"
+        folder.mkdir()
+        worker = Worker(base_config(names, kafka, postgres, user) | (config or {}), folder, library_path)
+        workers.append(worker)
+        request.node.workers = workers
+        if init:
+            worker.init(partitions)
+        return worker
+
+    yield make
+    for worker in workers:
+        worker.kill_all()
+
+
+@pytest.fixture
+def worker(new_worker):
+    return new_worker()
+
+
+@pytest.fixture
+def check_ledger(kafka, postgres, names):
+    """check_ledger(worker): the audit is clean and agrees, partition by partition, with the independent reader."""
+
+    def check(worker, sources=None):
+        state = reader.read_state(kafka.client_config(), names.dlq, names.parked)
+        rows = reader.read_rows(postgres.conninfo(dbname=names.database))
+        own = reader.ledger(kafka.client_config(), sources or [names.source], state, rows)
+        words = ("dead letters", "reads", "settled", "queued", "parked", "missing", "different")
+        assert worker.audit().ledger == [{word: counts[word] for word in words} for counts in own.values()]
+        return state, rows
+
+    return check
+
+
+# --- pytest ----------------------------------------------------------------------------------------------------------
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: runs only with METER_DLQ_LONG=1 (tests/run --long)")
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("SIGTERM", 143))
+
+
+def pytest_collection_modifyitems(config, items):
+    if not LONG:
+        chosen = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed:
+        for worker in getattr(item, "workers", []):
+            for log in sorted(worker.folder.glob("*.log")):
+                text = log.read_text(errors="replace")
+                report.sections.append((f"{worker.folder.name}/{log.name}", text[-8000:]))
+    return report

@@ -1,0 +1,371 @@
+#include "loop_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PROGRESS_US (10ll * 1000 * 1000)
+#define PAUSE_MS 200 /* before another try at a server that is away */
+
+void loop_report(struct loop *l, char level, const char *event, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	l->report->ops->event(l->report, level, event, text);
+}
+
+struct loop *loop_new(const struct loop_config *config, struct log *log, struct sink *sink,
+	struct clock *clock, struct report *report)
+{
+	struct loop *l = mem_zalloc(sizeof(*l));
+
+	l->config = config;
+	l->log = log;
+	l->sink = sink;
+	l->clock = clock;
+	l->report = report;
+	l->fold_rules.partitions = config->partitions;
+	for (size_t i = 0; i < sizeof(l->fold_rules.seed.bytes); i += sizeof(uint64_t)) {
+		uint64_t random = clock_random(clock);
+
+		memcpy(l->fold_rules.seed.bytes + i, &random, sizeof(random));
+	}
+	l->owned = mem_zalloc((size_t)config->partitions * sizeof(struct owned *));
+	l->intake.v = mem_zalloc(FETCH_CHUNK * sizeof(*l->intake.v));
+	l->producer_stale = true;
+	l->next = batch_new();
+	return l;
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	loop_release_fetched(l);
+	replay_drop(l);
+	batch_free(l->next, l->log);
+	batch_free(l->prev, l->log);
+	batch_free(l->donor, l->log);
+	while (l->n_spare)
+		batch_free(l->spare[--l->n_spare], l->log);
+	for (int32_t p = 0; p < l->config->partitions; p++)
+		owned_free(l->owned[p]);
+	arena_free(&l->intake.arena);
+	arena_free(&l->reader.arena);
+	free(l->owned);
+	free(l->intake.v);
+	free(l->reader.v);
+	free(l->reader.wanted);
+	free(l->positions.v);
+	free(l->idle_ends.v);
+	free(l);
+}
+
+void loop_recycle(struct loop *l, struct batch *b)
+{
+	if (!b)
+		return;
+	loop_recycle(l, TAKE_PTR(b->donor));
+	batch_clear(b, l->log);
+	if (l->n_spare < BATCHES)
+		l->spare[l->n_spare++] = b;
+	else
+		batch_free(b, l->log);
+}
+
+int loop_poll_group(struct loop *l, struct err *err)
+{
+	int r;
+
+	if (l->pending_event == GROUP_NONE) {
+		r = l->log->ops->group_poll(l->log, 0, &l->pending_event, err);
+		if (r)
+			return r;
+	}
+	if (l->pending_event != GROUP_NONE)
+		return err_set(err, ERR_INTERRUPTED, "the group has changed");
+	return 0;
+}
+
+static int drain_call(struct loop *l, struct err *err)
+{
+	CLEANUP(arena_free) struct arena arena = {0};
+	AUTO_FREE struct outcome *ignored = NULL;
+	struct sink_result result;
+	bool done = !l->sink_busy;
+	int r = 0;
+
+	ignored = mem_zalloc((l->next->due.n + 1) * sizeof(*ignored));
+	while (!r && !done)
+		r = l->sink->ops->result(l->sink, 100, &arena, ignored, &done, &result, err);
+	l->sink_busy = l->probing = false;
+	return r;
+}
+
+static void forget_in_memory(struct owned *o)
+{
+	struct ticket *t;
+	size_t pos = 0;
+
+	while ((t = tickets_next(&o->partition.tickets, &pos)))
+		t->in_memory = 0;
+}
+
+int loop_drop(struct loop *l, struct err *err)
+{
+	int r = drain_call(l, err);
+
+	if (r)
+		return r;
+	loop_recycle(l, TAKE_PTR(l->prev));
+	loop_recycle(l, TAKE_PTR(l->donor));
+	batch_clear(l->next, l->log);
+	loop_release_fetched(l);
+	replay_drop(l);
+	for (int32_t p = 0; p < l->config->partitions; p++)
+		if (l->owned[p])
+			forget_in_memory(l->owned[p]);
+	l->restored = false;
+	return 0;
+}
+
+static int revoked(struct loop *l, struct err *err)
+{
+	int r = loop_drop(l, err);
+
+	if (r)
+		return r;
+	for (int32_t p = 0; p < l->config->partitions; p++)
+		if (l->owned[p] && l->owned[p]->assigned) {
+			l->owned[p]->assigned = false;
+			l->owned[p]->left_us = clock_steady_us(l->clock);
+		}
+	l->joined = false;
+	loop_report(l, 'I', "revoked", "gave %zu partitions up", l->positions.n);
+	l->positions.n = 0;
+	return l->log->ops->release_assignment(l->log, err);
+}
+
+static int assigned(struct loop *l, struct err *err)
+{
+	const struct log_position *v;
+	size_t n;
+	int r = loop_drop(l, err);
+
+	if (!r)
+		r = l->log->ops->assignment(l->log, &v, &n, err);
+	if (r)
+		return r;
+	l->positions.n = 0;
+	for (size_t i = 0; i < n; i++)
+		VEC_PUSH(&l->positions) = v[i];
+	l->joined = true;
+	loop_report(l, 'I', "assigned", "%zu partitions; restoring", n);
+	return l->log->ops->assign(l->log, NULL, 0, err);
+}
+
+/* The group first: nothing of an old generation goes on. */
+static int follow_group(struct loop *l, struct err *err)
+{
+	enum group_event event = l->pending_event;
+	int r;
+
+	if (event == GROUP_NONE) {
+		r = l->log->ops->group_poll(l->log, l->joined ? 0 : PAUSE_MS, &event, err);
+		if (r)
+			return r;
+	}
+	l->pending_event = GROUP_NONE;
+	switch (event) {
+	case GROUP_REVOKED:
+		return revoked(l, err);
+	case GROUP_ASSIGNED:
+		return assigned(l, err);
+	case GROUP_NONE:
+	default:
+		return 0;
+	}
+}
+
+static int finish(struct loop *l, struct err *err)
+{
+	int r = l->restored ? land(l, err) : 0;
+
+	if (!r)
+		r = loop_drop(l, err);
+	if (!r) {
+		l->log->ops->leave(l->log);
+		l->done = true;
+	}
+	return r;
+}
+
+static void rotate(struct loop *l)
+{
+	if (batch_is_empty(l->next)) {
+		batch_clear(l->next, l->log);
+		return;
+	}
+	l->prev = l->next;
+	l->next = l->n_spare ? l->spare[--l->n_spare] : batch_new();
+}
+
+/* The straight line. */
+static int turn(struct loop *l, struct err *err)
+{
+	int r = follow_group(l, err);
+
+	if (r)
+		return r;
+	if (l->stopping)
+		return finish(l, err);
+	if (!l->joined)
+		return 0;
+	if (!l->restored)
+		return restore(l, err);
+	r = deliver_watch(l, err);
+	if (!r)
+		r = take(l, err);
+	if (!r)
+		r = deliver_start(l, err);
+	if (!r)
+		r = land(l, err);
+	if (!r)
+		r = deliver_finish(l, err);
+	if (!r)
+		rotate(l);
+	if (!r)
+		r = restore_finish_inbox(l, err);
+	return r;
+}
+
+static bool idle(struct loop *l)
+{
+	if (!l->restored || l->draining_inbox || l->prev || l->donor ||
+		replay_pending(l, clock_now_us(l->clock)))
+		return false;
+	for (size_t i = 0; i < l->positions.n; i++)
+		if (l->positions.v[i].offset < l->idle_ends.v[i])
+			return false;
+	return true;
+}
+
+static void report_progress(struct loop *l)
+{
+	int64_t now_us = clock_steady_us(l->clock);
+	const struct loop_stats *s = &l->stats;
+
+	if (now_us - l->reported_us < PROGRESS_US || memcmp(s, &l->reported, sizeof(*s)) == 0)
+		return;
+	loop_report(l, 'I', "progress",
+		"committed %llu, duplicate %llu, requeued %llu, parked %llu, merged %llu, seen "
+		"%llu, "
+		"intake %llu since start",
+		(unsigned long long)s->committed, (unsigned long long)s->duplicate,
+		(unsigned long long)s->requeued, (unsigned long long)s->parked,
+		(unsigned long long)s->merged, (unsigned long long)s->seen,
+		(unsigned long long)s->intake);
+	l->reported = *s;
+	l->reported_us = now_us;
+}
+
+/* A server is away, or a position is not what we thought: back to what is certain. */
+static int start_over(struct loop *l, int why, struct err *err)
+{
+	struct err away = *err;
+	int r;
+
+	loop_report(l, 'W', why == ERR_RANGE ? "out-of-range" : "kafka-trouble", "%s", away.text);
+	if (!l->away_since_us)
+		l->away_since_us = clock_steady_us(l->clock);
+	r = loop_drop(l, err);
+	if (r)
+		return r;
+	if (l->stopping) {
+		l->log->ops->leave(l->log);
+		l->done = true;
+		return 0;
+	}
+	if (l->pending_event == GROUP_NONE)
+		r = l->log->ops->group_poll(l->log, PAUSE_MS, &l->pending_event, err);
+	return r == ERR_UNREACHABLE ? 0 : r;
+}
+
+/* With until_idle nobody waits for ever. */
+static int out_of_patience(const struct loop *l, struct err *err)
+{
+	int64_t limit_us = l->config->until_idle_patience_us;
+
+	if (!l->config->until_idle)
+		return 0;
+	if (l->away_since_us && clock_steady_us(l->clock) - l->away_since_us > limit_us)
+		return err_set(err, ERR_UNREACHABLE, "Kafka has not answered for %lld s",
+			(long long)limit_us / 1000000);
+	if (l->breaker.state != BREAKER_CLOSED &&
+		clock_now_us(l->clock) - l->breaker.opened_us > limit_us)
+		return err_set(err, ERR_UNREACHABLE, "Postgres has not answered for %lld s%s",
+			(long long)limit_us / 1000000,
+			l->contract_missing ? ": its contract is missing, run meter-dlq init" : "");
+	return 0;
+}
+
+int loop_step(struct loop *l, struct err *err)
+{
+	int r = turn(l, err);
+
+	switch (r) {
+	case 0:
+		l->away_since_us = 0;
+		break;
+	case ERR_INTERRUPTED:
+		return 0;
+	case ERR_UNREACHABLE:
+	case ERR_RANGE:
+		r = start_over(l, r, err);
+		break;
+	default:
+		return r;
+	}
+	if (r)
+		return r;
+	report_progress(l);
+	if (l->config->until_idle && !l->done && idle(l))
+		l->stopping = 1;
+	return out_of_patience(l, err);
+}
+
+void loop_stop(struct loop *l)
+{
+	l->stopping = 1;
+}
+
+bool loop_done(const struct loop *l)
+{
+	return l->done;
+}
+
+const struct loop_stats *loop_stats(const struct loop *l)
+{
+	return &l->stats;
+}
+
+enum breaker_state loop_breaker(const struct loop *l)
+{
+	return l->breaker.state;
+}
+
+bool loop_ready(const struct loop *l)
+{
+	return l->joined && l->restored && !l->contract_missing;
+}
+
+const struct partition *loop_partition(const struct loop *l, int32_t number)
+{
+	const struct owned *o = l->owned[number];
+
+	return o && o->assigned && l->restored ? &o->partition : NULL;
+}

@@ -1,0 +1,118 @@
+/*
+ * loop_state.h: what the files of the loop share: loop.c (the turn), take.c, deliver.c (Postgres),
+ * land.c (the transaction), restore.c, replay.c. Nobody else includes it.
+ */
+#ifndef WORKER_LOOP_STATE_H
+#define WORKER_LOOP_STATE_H
+
+#include "batch.h"
+#include "breaker.h"
+#include "fold.h"
+#include "loop.h"
+#include "replay.h"
+
+#include <signal.h>
+
+/* A DLQ partition that is ours, with the parked and the inbox partition of the same number. */
+struct owned {
+	struct partition partition; /* exactly what has landed */
+	/* Every record below these offsets is in the tickets. */
+	int64_t dlq_certain, parked_certain;
+	int64_t inbox_end; /* take the inbox up to here before any source */
+	int64_t inbox_trimmed;
+	bool assigned;	 /* in the current generation; else kept warm across a rebalance */
+	int64_t left_us; /* steady: when it was revoked */
+	/* As the checkpoint will be once all that was taken has landed. */
+	struct arena taken_arena;
+	int64_t taken_inbox;
+	VEC(struct source_position) taken;
+	size_t taken_hint;
+	bool touched; /* the batch being taken changes the checkpoint */
+	struct replay_queue replay;
+};
+
+/* Messages fetched and not yet taken. */
+struct fetched {
+	struct arena arena; /* their headers */
+	struct log_message *v;
+	size_t n, next;
+};
+#define FETCH_CHUNK 512
+
+/* At most in use: next, prev, a donor each, and the one that has just landed. */
+#define BATCHES 5
+
+struct loop {
+	const struct loop_config *config;
+	struct log *log;
+	struct sink *sink;
+	struct clock *clock;
+	struct report *report;
+	struct fold_rules fold_rules;
+	struct owned **owned; /* by partition number, NULL where not ours; config->partitions */
+	VEC(struct log_position) positions; /* assigned: the next to take */
+	VEC(int64_t) idle_ends;		    /* until_idle: end offsets when restored, alike */
+	size_t position_hint;
+	enum group_event pending_event;
+	bool joined;	     /* assigned in the current generation */
+	bool restored;	     /* and tickets and positions are certain */
+	bool draining_inbox; /* only the inbox is fetched yet */
+	bool producer_stale; /* must be renewed before the next transaction */
+	struct fetched intake;
+	struct batch *next, *prev;    /* being taken or in Postgres; waiting for its transaction */
+	struct batch *spare[BATCHES]; /* cleared, for their memory */
+	size_t n_spare;
+	struct batch *donor; /* landed; its new entries are replayed from memory */
+	struct replay_reader reader;
+	struct breaker breaker;
+	bool sink_busy; /* a call is in flight */
+	bool probing;	/* and it is a probe outside a batch */
+	bool contract_missing;
+	struct loop_stats stats;
+	int64_t away_since_us; /* steady: Kafka has not let a turn through since; 0: it has */
+	int64_t reported_us;
+	struct loop_stats reported;
+	volatile sig_atomic_t stopping;
+	bool done;
+};
+
+/* Logs one event; never a payload. */
+__attribute__((format(printf, 4, 5))) void loop_report(
+	struct loop *l, char level, const char *event, const char *fmt, ...);
+/* A batch for reuse; NULL is fine. */
+void loop_recycle(struct loop *l, struct batch *b);
+/* Serves the group without taking anything. ERR_INTERRUPTED where its members have changed. */
+MUST_CHECK int loop_poll_group(struct loop *l, struct err *err);
+/* Gives up what is open: waits for the call in flight, forgets batches and fetched messages. */
+MUST_CHECK int loop_drop(struct loop *l, struct err *err);
+
+/* restore.c: the one way to certain tickets and positions (README, "How it recovers"). */
+MUST_CHECK int restore(struct loop *l, struct err *err);
+/* Inbox drained: fetch the sources too. */
+MUST_CHECK int restore_finish_inbox(struct loop *l, struct err *err);
+void owned_free(struct owned *o);
+/* Starts anew from the landed checkpoint. */
+void owned_reset_taken(struct owned *o);
+/* The position of a source in o's checkpoint as taken; 0 where it has none yet. Borrowed. */
+int64_t *owned_source(struct owned *o, struct slice topic, int32_t partition);
+
+/* take.c: fills l->next from due entries, inbox and sources. */
+MUST_CHECK int take(struct loop *l, struct err *err);
+/* The position of an assigned partition; NULL where it is not. */
+struct log_position *loop_position(struct loop *l, int topic, int32_t partition);
+/* Forgets what was fetched and not taken. */
+void loop_release_fetched(struct loop *l);
+
+/* deliver.c: brings l->next's due reads to Postgres. */
+MUST_CHECK int deliver_start(struct loop *l, struct err *err);
+MUST_CHECK int deliver_finish(struct loop *l, struct err *err);
+MUST_CHECK int deliver_watch(struct loop *l, struct err *err); /* the breaker's probe */
+bool deliver_possible(const struct loop *l);
+
+/* land.c: writes l->prev in one transaction and applies it to the tickets. */
+MUST_CHECK int land(struct loop *l, struct err *err);
+
+/* plan.c: turns what b has decided into the records and offsets to write. */
+void plan_seal(struct loop *l, struct batch *b);
+
+#endif

@@ -1,0 +1,148 @@
+/* plan.c: the records that a batch writes, from what was decided for each of its items. */
+#include "instant.h"
+#include "key.h"
+#include "loop_state.h"
+
+#include <stdio.h>
+
+static struct log_record *add_record(struct batch *b, int topic, int32_t partition,
+	struct slice key, struct slice value, struct item *puts)
+{
+	struct log_record *r = &VEC_PUSH(&b->records);
+
+	*r = (struct log_record){
+		.topic = topic, .partition = partition, .key = key, .value = value, .offset = -1};
+	VEC_PUSH(&b->record_items) = puts;
+	return r;
+}
+
+static void add_header(struct log_record *r, const char *name, struct slice value)
+{
+	r->headers[r->n_headers++] = (struct header){slice_str(name), value};
+}
+
+static struct slice instant_text(struct arena *a, int64_t us)
+{
+	char *text = arena_alloc(a, INSTANT_TEXT_BYTES);
+
+	return slice_of(text, instant_format(us, text));
+}
+
+/* For people with kcat or a Kafka UI; never read back. */
+static void add_headers(struct arena *a, struct log_record *r, const struct record *of)
+{
+	char *attempts = arena_alloc(a, 16);
+	int n = snprintf(attempts, 16, "%u", of->attempts);
+
+	add_header(r, "dlq-reason", slice_str(reason_name(of->reason)));
+	add_header(r, "dlq-attempts", slice_of(attempts, (size_t)n));
+	add_header(r, "dlq-first-seen", instant_text(a, of->first_seen_us));
+	add_header(r, "dlq-last-seen", instant_text(a, of->last_seen_us));
+	if (!slice_is_null(of->error.code))
+		add_header(r, "dlq-error-code", of->error.code);
+}
+
+static void put_entry(struct batch *b, struct item *item, const struct record *r)
+{
+	struct slice key = key_of_entry(&b->arena, r->idempotency_key, item->suffixed, r->content);
+	struct log_record *rec = add_record(b, TOPIC_DLQ, item->owned->partition.number, key,
+		record_encode(&b->arena, r), item);
+
+	add_headers(&b->arena, rec, r);
+}
+
+static void put_tombstone(struct batch *b, const struct item *item)
+{
+	const struct record *r = &item->record;
+
+	add_record(b, TOPIC_DLQ, item->owned->partition.number,
+		key_of_entry(&b->arena, r->idempotency_key, item->suffixed, r->content), SLICE_NULL,
+		NULL);
+}
+
+static void put_event(struct loop *l, struct batch *b, const struct item *item,
+	const struct record *r, enum parked_event event, enum cause cause)
+{
+	struct parked parked = {.entry = *r,
+		.event = event,
+		.cause = cause,
+		.at_us = clock_now_us(l->clock),
+		.by = slice_str("meter-dlq"),
+		.committed = item->committed};
+	struct log_record *rec = add_record(b, TOPIC_PARKED, item->owned->partition.number,
+		r->idempotency_key, parked_encode(&b->arena, &parked), NULL);
+
+	add_headers(&b->arena, rec, r);
+	if (event == EVENT_PARKED) {
+		add_header(rec, "dlq-cause", slice_str(cause_name(cause)));
+		b->stats.parked++;
+		b->stats.parked_by_cause[cause]++;
+	}
+}
+
+static void plan_intake(struct loop *l, struct batch *b, struct item *item)
+{
+	enum cause cause = item->merge.ticket.cause;
+
+	switch (item->merge.action) {
+	case MERGE_PARK:
+		put_event(l, b, item, &item->record, EVENT_PARKED, cause);
+		b->stats.parked_at_intake++;
+		if (item->merge.was_live)
+			put_tombstone(b, item);
+		break;
+	case MERGE_REDRIVE:
+		put_event(l, b, item, &item->record, EVENT_REDRIVEN, cause);
+		b->stats.redriven++;
+		put_entry(b, item, &item->record);
+		break;
+	case MERGE_NEW:
+		b->stats.queued++;
+		put_entry(b, item, &item->record);
+		break;
+	case MERGE_BUMP:
+		put_entry(b, item, &item->record);
+		break;
+	case MERGE_SEEN:
+	default:
+		break;
+	}
+}
+
+static void plan_replay(struct loop *l, struct batch *b, struct item *item)
+{
+	const struct settle *s = &item->settle;
+
+	switch (s->action) {
+	case SETTLE_LEAVE:
+		put_tombstone(b, item);
+		break;
+	case SETTLE_PARK:
+		put_event(l, b, item, &s->record, EVENT_PARKED, s->cause);
+		put_tombstone(b, item);
+		break;
+	case SETTLE_PUT:
+		put_entry(b, item, &s->record);
+		b->stats.requeued++;
+		break;
+	case SETTLE_KEEP:
+	default:
+		break;
+	}
+}
+
+static void plan_handover(struct batch *b, const struct handover *h)
+{
+	add_record(b, TOPIC_INBOX, h->partition, h->key, inbox_encode(&b->arena, &h->inbox), NULL);
+}
+
+void plan_seal(struct loop *l, struct batch *b)
+{
+	for (size_t i = 0; i < b->items.n; i++)
+		if (b->items.v[i]->kind == ITEM_INTAKE)
+			plan_intake(l, b, b->items.v[i]);
+		else
+			plan_replay(l, b, b->items.v[i]);
+	for (size_t i = 0; i < b->handovers.n; i++)
+		plan_handover(b, &b->handovers.v[i]);
+}

@@ -1,0 +1,332 @@
+/* take.c: from dead letters and due entries to the next batch. */
+#include "key.h"
+#include "loop_state.h"
+
+struct log_position *loop_position(struct loop *l, int topic, int32_t partition)
+{
+	for (size_t i = 0; i < l->positions.n; i++) {
+		size_t at = (l->position_hint + i) % l->positions.n;
+		struct log_position *pos = &l->positions.v[at];
+
+		if (pos->topic == topic && pos->partition == partition) {
+			l->position_hint = at;
+			return pos;
+		}
+	}
+	return NULL;
+}
+
+#define PROBE_LOOK_MS 20 /* how often a probe under way is looked at */
+
+static void hand_over(
+	struct loop *l, const struct dead_letter *d, struct slice key, int32_t partition)
+{
+	struct handover *h = &VEC_PUSH(&l->next->handovers);
+
+	*h = (struct handover){.partition = partition,
+		.key = key,
+		.inbox = {.dead_letter = d->at,
+			.seen_us = d->seen_us,
+			.record_key = d->key,
+			.payload = d->payload,
+			.headers = d->headers,
+			.headers_cut = d->headers_cut}};
+	l->next->stats.handed_over++;
+}
+
+/* Whether the dead letter must wait: its key is in flight, or here with another content or role. */
+static bool must_wait(const struct loop *l, struct key128 key, uint64_t content)
+{
+	const struct item *here = batch_find(l->next, key);
+
+	if (batch_find(l->prev, key))
+		return true;
+	return here && (here->kind == ITEM_REPLAY || here->record.content != content);
+}
+
+static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
+	const struct merge *m, struct item *item, const struct ticket *existing)
+{
+	if (!item) {
+		item = batch_add(l->next, ITEM_INTAKE, o, m->ticket.key);
+		item->merge = *m;
+		item->suffixed =
+			existing && existing->state == TICKET_LIVE
+				? existing->suffixed
+				: tickets_find_plain(&o->partition.tickets, item->key) != NULL;
+	} else {
+		item->merge = merge_combine(&item->merge, m);
+	}
+	item->record = d->record;
+	item->read = d->read;
+	ticket_to_record(&item->merge.ticket, &item->record);
+}
+
+/* Takes one dead letter in; *ret_wait: not in this batch, and nothing has changed. */
+static void take_dead_letter(
+	struct loop *l, const struct dead_letter *d, int64_t now_us, bool *ret_wait)
+{
+	const struct ticket *existing;
+	struct decoded decoded;
+	struct key128 key;
+	struct owned *o;
+	struct item *item;
+	struct merge m;
+	int64_t *taken;
+	int32_t partition;
+
+	dead_letter_decode(&l->next->arena, &l->config->decode, d, now_us, &decoded);
+	partition = hash_partition(decoded.record.idempotency_key, l->config->partitions);
+	o = l->owned[partition];
+	if (!o || !o->assigned) {
+		hand_over(l, d, decoded.record.idempotency_key, partition);
+		return;
+	}
+	key = hash_key(&l->fold_rules.seed, decoded.record.idempotency_key);
+	*ret_wait = must_wait(l, key, decoded.record.content);
+	if (*ret_wait)
+		return;
+	item = batch_find(l->next, key);
+	existing = item ? &item->merge.ticket
+			: tickets_find(&o->partition.tickets, key, decoded.record.content);
+	taken = owned_source(o, d->at.topic, d->at.partition);
+	m = merge_dead_letter(existing, &decoded, key, d->at.offset < *taken);
+	if (d->at.offset >= *taken)
+		*taken = d->at.offset + 1;
+	o->touched = true;
+	if (m.action == MERGE_SEEN) {
+		l->next->stats.seen++;
+		return;
+	}
+	if (m.action == MERGE_BUMP)
+		l->next->stats.merged++;
+	put_merged(l, o, &decoded, &m, item, existing);
+}
+
+static struct dead_letter dead_letter_of_message(
+	struct loop *l, const struct log_message *m, int64_t now_us)
+{
+	struct dead_letter d = {
+		.at = {slice_str(l->config->topics[m->topic]), m->partition, m->offset},
+		.seen_us = dead_letter_seen_us(m->timestamp_ms, now_us),
+		.key = m->key,
+		.payload = m->value};
+
+	d.headers = headers_encode(&l->next->arena, m->headers, m->n_headers, &d.headers_cut);
+	return d;
+}
+
+/* An inbox record holds a dead letter; what is no inbox record is a (malformed) one itself. */
+static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now_us,
+	struct dead_letter *ret, struct err *err)
+{
+	struct inbox in;
+	int r = inbox_decode(m->value, &in, err);
+
+	if (r == ERR_DATA) {
+		loop_report(l, 'W', "inbox-foreign",
+			"%s partition %d offset %lld: %s; it is parked",
+			l->config->topics[m->topic], m->partition, (long long)m->offset, err->text);
+		*ret = dead_letter_of_message(l, m, now_us);
+		return 0;
+	}
+	*ret = (struct dead_letter){.at = in.dead_letter,
+		.seen_us = in.seen_us,
+		.key = in.record_key,
+		.payload = in.payload,
+		.headers = in.headers,
+		.headers_cut = in.headers_cut};
+	return r;
+}
+
+static int take_message(struct loop *l, const struct log_message *m, int64_t now_us, bool *ret_wait,
+	struct err *err)
+{
+	struct dead_letter d;
+	int r;
+
+	if (m->topic != TOPIC_INBOX) {
+		d = dead_letter_of_message(l, m, now_us);
+		take_dead_letter(l, &d, now_us, ret_wait);
+		l->next->stats.intake += !*ret_wait;
+		return 0;
+	}
+	r = unwrap_inbox(l, m, now_us, &d, err);
+	if (r)
+		return r;
+	take_dead_letter(l, &d, now_us, ret_wait);
+	if (!*ret_wait) {
+		l->owned[m->partition]->taken_inbox = m->offset + 1;
+		l->owned[m->partition]->touched = true;
+	}
+	return 0;
+}
+
+/* Takes what was fetched until the batch is full or a dead letter must wait for its key. */
+static int take_fetched(
+	struct loop *l, size_t full, int64_t now_us, bool *ret_wait, struct err *err)
+{
+	struct batch *b = l->next;
+
+	while (l->intake.next < l->intake.n && b->messages.n < full &&
+		b->bytes < l->config->batch_max_bytes) {
+		struct log_message *m = &l->intake.v[l->intake.next];
+		struct log_position *pos = loop_position(l, m->topic, m->partition);
+		int r;
+
+		if (pos && m->offset >= pos->offset && !m->position_only) {
+			r = take_message(l, m, now_us, ret_wait, err);
+			if (r || *ret_wait)
+				return r;
+			pos->offset = m->offset + 1;
+			batch_keep(b, m);
+			b->took_in = true;
+		} else if (pos && m->offset > pos->offset) {
+			pos->offset = m->offset;
+		}
+		l->intake.next++;
+	}
+	return 0;
+}
+
+static size_t live_total(const struct loop *l)
+{
+	size_t n = 0;
+
+	for (int32_t p = 0; p < l->config->partitions; p++)
+		if (l->owned[p])
+			n += tickets_count(&l->owned[p]->partition.tickets);
+	return n;
+}
+
+void loop_release_fetched(struct loop *l)
+{
+	if (l->intake.n)
+		l->log->ops->release(l->log, l->intake.v, l->intake.n);
+	arena_reset(&l->intake.arena);
+	l->intake.n = l->intake.next = 0;
+}
+
+static int fetch_more(struct loop *l, int timeout_ms, struct err *err)
+{
+	loop_release_fetched(l);
+	return l->log->ops->fetch(
+		l->log, &l->intake.arena, l->intake.v, FETCH_CHUNK, timeout_ms, &l->intake.n, err);
+}
+
+/* How long a fetch may wait: not at all while something else is ready to go on. */
+static int fetch_timeout_ms(struct loop *l, int64_t deadline_us)
+{
+	int64_t left = (deadline_us - clock_steady_us(l->clock)) / 1000;
+
+	if (l->prev || l->next->due.n || l->reader.owned || left < 0)
+		return 0;
+	return (int)(l->probing && left > PROBE_LOOK_MS ? PROBE_LOOK_MS : left);
+}
+
+static int pause_intake(struct loop *l, int64_t deadline_us, struct err *err)
+{
+	loop_report(l, 'W', "live-max",
+		"live.max (%zu tickets) is reached: nothing is taken in until entries leave",
+		l->config->live_max);
+	return l->log->ops->group_poll(
+		l->log, fetch_timeout_ms(l, deadline_us), &l->pending_event, err);
+}
+
+static int take_intake(struct loop *l, int64_t now_us, struct err *err)
+{
+	struct batch *b = l->next;
+	int64_t deadline_us = clock_steady_us(l->clock) + l->config->batch_wait_ms * 1000ll;
+	size_t full = b->messages.n + l->config->batch_max_records;
+	bool wait = false;
+
+	if (live_total(l) >= l->config->live_max)
+		return pause_intake(l, deadline_us, err);
+	for (;;) {
+		int r = take_fetched(l, full, now_us, &wait, err);
+
+		if (r || wait || l->intake.next < l->intake.n || b->messages.n >= full)
+			return r;
+		r = fetch_more(l, fetch_timeout_ms(l, deadline_us), err);
+		if (r || !l->intake.n)
+			return r;
+	}
+}
+
+/* The entries of the batch that landed last are due, and still in memory. */
+static void take_fresh(struct loop *l)
+{
+	struct batch *donor = l->donor;
+
+	l->donor = NULL;
+	if (!donor)
+		return;
+	for (size_t i = 0; i < donor->items.n; i++) {
+		const struct item *from = donor->items.v[i];
+		struct ticket *t;
+		struct item *item;
+
+		if (from->kind != ITEM_INTAKE || from->merge.action == MERGE_PARK)
+			continue;
+		t = tickets_find_from(
+			&from->owned->partition.tickets, from->key, from->record.content, true);
+		if (!t || t->offset != from->offset)
+			continue;
+		if (!deliver_possible(l)) {
+			t->in_memory = 0;
+			replay_note(from->owned, t->due_us);
+			continue;
+		}
+		item = batch_add(l->next, ITEM_REPLAY, from->owned, from->key);
+		item->record = from->record;
+		item->read = from->read;
+		item->suffixed = from->suffixed;
+		VEC_PUSH(&l->next->due) = item;
+	}
+	l->next->donor = donor;
+}
+
+/* Positions as of the end of this batch: offsets for the group, a checkpoint per partition. */
+static void note_positions(struct loop *l)
+{
+	struct batch *b = l->next;
+
+	for (size_t i = 0; i < l->positions.n; i++)
+		VEC_PUSH(&b->offsets) = l->positions.v[i];
+	for (int32_t p = 0; p < l->config->partitions; p++) {
+		struct owned *o = l->owned[p];
+		struct checkpoint c;
+
+		if (!o || !o->touched)
+			continue;
+		o->touched = false;
+		c = (struct checkpoint){.partitions = l->config->partitions,
+			.group_id = slice_str(l->config->group_id),
+			.key_rule = slice_str(l->config->key_rule_text),
+			.inbox_offset = o->taken_inbox,
+			.sources = o->taken.v,
+			.n_sources = o->taken.n};
+		VEC_PUSH(&b->records) = (struct log_record){.topic = TOPIC_DLQ,
+			.partition = p,
+			.key = KEY_CHECKPOINT,
+			.value = checkpoint_encode(&b->arena, &c),
+			.offset = -1};
+		VEC_PUSH(&b->record_items) = NULL;
+	}
+}
+
+int take(struct loop *l, struct err *err)
+{
+	int64_t now_us = clock_now_us(l->clock);
+	int r;
+
+	take_fresh(l);
+	r = replay_take(l, now_us, err);
+	if (!r)
+		r = take_intake(l, now_us, err);
+	if (r)
+		return r;
+	note_positions(l);
+	batch_sort_due(l->next);
+	return 0;
+}
