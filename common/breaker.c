@@ -28,6 +28,12 @@ void breaker_ok(struct breaker *b)
 	*b = (struct breaker){.state = BREAKER_CLOSED};
 }
 
+void breaker_cancel_probe(struct breaker *b)
+{
+	if (b->state == BREAKER_HALF_OPEN)
+		b->state = BREAKER_OPEN;
+}
+
 bool breaker_probe_due(struct breaker *b, int64_t now_us)
 {
 	if (b->state != BREAKER_OPEN || now_us < b->retry_us)

@@ -23,6 +23,8 @@ struct breaker {
 void breaker_fail(struct breaker *b, int64_t now_us, uint64_t random);
 /* A call or a probe succeeded. */
 void breaker_ok(struct breaker *b);
+/* The probe's answer will not be known: HALF_OPEN goes back to OPEN, and may probe at once. */
+void breaker_cancel_probe(struct breaker *b);
 /* Whether it is time to probe: moves OPEN to HALF_OPEN and says so once. */
 bool breaker_probe_due(struct breaker *b, int64_t now_us);
 

@@ -13,7 +13,7 @@
 #define ERROR_CODE_BYTES 64
 /* What an oversize one may keep of its key: with the headers' 32 KiB it fits in the 128 KiB that
  * our topics allow beyond the source's message size. */
-#define OVERSIZE_KEY_BYTES (64 * 1024)
+#define OVERSIZE_KEY_BYTES 65536
 #define KEY_HEADER "idempotency-key"
 
 int64_t dead_letter_seen_us(int64_t timestamp_ms, int64_t now_us)
@@ -170,7 +170,7 @@ static void set_oversize(struct arena *a, const struct decode_rules *rules,
 	r->payload = SLICE_NULL;
 	if (d->key.n > OVERSIZE_KEY_BYTES)
 		r->record_key = SLICE_NULL;
-	if (d->headers.n > RECORD_HEADERS_BYTES) {
+	if (d->headers.n > (size_t)RECORD_HEADERS_BYTES) {
 		r->headers = SLICE_NULL;
 		r->headers_cut += (uint32_t)d->headers.n;
 	}

@@ -50,10 +50,10 @@ static int days_in_month(int year, int month)
  * Days since 1970-01-01, and back: Hinnant, "chrono-Compatible Low-Level Date Algorithms",
  * days_from_civil and civil_from_days. An era is 400 years; years begin in March.
  */
-static int64_t days_from_civil(int64_t year, int month, int day)
+static int64_t days_from_civil(int year, int month, int day)
 {
-	int64_t y = year - (month <= 2);
-	int64_t era = (y >= 0 ? y : y - 399) / 400;
+	int64_t y = year - (month <= 2); /* not negative, as years begin at 1 */
+	int64_t era = y / 400;
 	int64_t year_of_era = y - era * 400;
 	int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
 	int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
@@ -65,14 +65,16 @@ static void civil_from_days(int64_t days, int64_t *year, int *month, int *day)
 {
 	int64_t z = days + 719468;
 	int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-	int64_t doe = z - era * 146097;
-	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	int mp = (int)((5 * doy + 2) / 153);
+	int64_t day_of_era = z - era * 146097;
+	int64_t year_of_era =
+		(day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	int64_t day_of_year =
+		day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	int from_march = (int)((5 * day_of_year + 2) / 153);
 
-	*day = (int)(doy - (153 * mp + 2) / 5 + 1);
-	*month = mp < 10 ? mp + 3 : mp - 9;
-	*year = yoe + era * 400 + (*month <= 2);
+	*day = (int)(day_of_year - (153 * from_march + 2) / 5 + 1);
+	*month = from_march < 10 ? from_march + 3 : from_march - 9;
+	*year = year_of_era + era * 400 + (*month <= 2);
 }
 
 static const char *take_date(struct cursor *c, int64_t *ret_days)

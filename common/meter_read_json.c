@@ -49,7 +49,7 @@ struct parser {
 
 /* --- yajl's memory: on the stack while that lasts, so that a read leaves no parser behind --- */
 
-#define SCRATCH_BYTES (6 * 1024) /* parser, generator and the buffer for escapes in yajl 2.1 */
+#define SCRATCH_BYTES 6144 /* parser, generator and the buffer for escapes in yajl 2.1 */
 #define BLOCK_ALIGN 16
 
 struct memory {

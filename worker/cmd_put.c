@@ -47,8 +47,6 @@ static int open_producer(struct putting *p, struct kafka_shared *shared, struct 
 		{"enable.idempotence", "true"},
 		{"acks", "all"},
 		{"partitioner", "murmur2_random"},
-		/* What is too large the broker says. */
-		{"message.max.bytes", "1000000000"},
 		{NULL, NULL},
 	};
 	rd_kafka_conf_t *conf;
@@ -185,7 +183,7 @@ static int put(struct putting *p, struct kafka_shared *shared, struct err *err)
 int cmd_put(const struct config *config, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = {0};
-	CLEANUP(report_freep) struct report *report = report_new(clock_system(), true);
+	CLEANUP(report_freep) struct report *report = report_new(clock_system(), REPORT_COMMAND);
 	struct kafka_log_config kafka;
 	struct kafka_shared shared = {.config = &kafka, .report = report};
 	struct putting p = {.topic = config->source_topics.v[0],

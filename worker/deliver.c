@@ -113,10 +113,8 @@ int deliver_watch(struct loop *l, struct err *err)
 	int r;
 
 	if (!l->probing) {
-		if (!breaker_probe_due(&l->breaker, clock_now_us(l->clock)))
-			return 0;
 		r = loop_poll_group(l, err);
-		if (r)
+		if (r || !breaker_probe_due(&l->breaker, clock_now_us(l->clock)))
 			return r;
 		l->sink->ops->send(l->sink, SINK_PROBE, NULL, 0);
 		l->sink_busy = l->probing = true;

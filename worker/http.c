@@ -123,7 +123,7 @@ int http_start(const char *listen, int32_t partitions, const char *version, stru
 		10u, MHD_OPTION_END);
 	if (!h->daemon) {
 		http_stop(h);
-		return err_set(err, ERR_CONFIG,
+		return err_set(err, ERR_UNREACHABLE,
 			"http.listen=%s: cannot listen there; is the port taken?", listen);
 	}
 	*ret = h;

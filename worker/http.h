@@ -13,7 +13,7 @@ struct http;
 
 /*
  * listen: "host:port", port 0 for any free one, or "" for none (*ret is then NULL). clock is
- * borrowed. ERR_CONFIG where it cannot listen there.
+ * borrowed. ERR_CONFIG where that is no address, ERR_UNREACHABLE where it cannot listen there.
  */
 MUST_CHECK int http_start(const char *listen, int32_t partitions, const char *version,
 	struct clock *clock, struct http **ret, struct err *err);

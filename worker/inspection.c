@@ -40,7 +40,7 @@ int inspection_open(struct inspection *ret, const struct config *config, struct 
 	uint64_t seed[2] = {clock_random(clock), clock_random(clock)};
 	int r;
 
-	*ret = (struct inspection){.config = config, .report = report_new(clock, true)};
+	*ret = (struct inspection){.config = config, .report = report_new(clock, REPORT_COMMAND)};
 	kafka_setup(&ret->arena, config, &ret->kafka);
 	r = describe(ret, err);
 	if (!r)

@@ -1,17 +1,22 @@
 #include "kafka_fetcher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Beyond this a record's headers are not what they claim to be. */
 #define HEADERS_MAX 10000
 
+#define FETCH_BYTES (2 * 1024 * 1024)
+
 int kafka_fetcher_open(struct kafka_fetcher *f, struct kafka_shared *s,
 	const struct kafka_fetch_tuning *tuning, struct err *err)
 {
+	char bytes[16];
 	const struct kafka_pair defaults[] = {
 		{"fetch.wait.max.ms", tuning->wait_ms},
 		{"fetch.error.backoff.ms", "100"},
-		{"fetch.max.bytes", "8388608"},
+		{"fetch.max.bytes", bytes},
+		{"fetch.message.max.bytes", tuning->partition_bytes},
 		{"queued.min.messages", tuning->queued_records},
 		{"queued.max.messages.kbytes", tuning->queued_kib},
 		{NULL, NULL},
@@ -30,6 +35,9 @@ int kafka_fetcher_open(struct kafka_fetcher *f, struct kafka_shared *s,
 
 	if (f->handle.rk)
 		return 0;
+	snprintf(bytes, sizeof(bytes), "%d",
+		s->config->message_max_bytes > FETCH_BYTES ? s->config->message_max_bytes
+							   : FETCH_BYTES);
 	r = kafka_conf_new(s, defaults, fixed, &conf, err);
 	if (!r)
 		r = kafka_handle_open(&f->handle, s, tuning->role, RD_KAFKA_CONSUMER, conf, err);

@@ -43,7 +43,8 @@ struct kafka_fetcher {
 struct kafka_fetch_tuning {
 	const char *role;
 	const char *wait_ms;	    /* how long a fetch with nothing to give blocks the next one */
-	const char *queued_records; /* fetched ahead */
+	const char *partition_bytes; /* of one partition, in one fetch; as compressed */
+	const char *queued_records;  /* fetched ahead */
 	const char *queued_kib;
 };
 

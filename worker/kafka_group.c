@@ -60,7 +60,7 @@ static int open_handle(struct kafka_group *g, struct err *err)
 {
 	const struct kafka_log_config *config = g->shared->config;
 	int heartbeat_ms = config->session_timeout_ms / 5;
-	char session[16], heartbeat[16];
+	char heartbeat[16];
 	const struct kafka_pair defaults[] = {
 		{"heartbeat.interval.ms", heartbeat},
 		/* A partition that is added to a source is found as soon. */
@@ -70,7 +70,6 @@ static int open_handle(struct kafka_group *g, struct err *err)
 	};
 	const struct kafka_pair fixed[] = {
 		{"group.id", config->group_id},
-		{"session.timeout.ms", session},
 		{"partition.assignment.strategy", "range"},
 		/* A pending commit is waited for, see kafka_group_committed. */
 		{"isolation.level", "read_committed"},
@@ -84,7 +83,6 @@ static int open_handle(struct kafka_group *g, struct err *err)
 
 	if (g->handle.rk)
 		return 0;
-	snprintf(session, sizeof(session), "%d", config->session_timeout_ms);
 	snprintf(heartbeat, sizeof(heartbeat), "%d",
 		heartbeat_ms < HEARTBEAT_MAX_MS ? heartbeat_ms : HEARTBEAT_MAX_MS);
 	r = kafka_conf_new(g->shared, defaults, fixed, &conf, err);

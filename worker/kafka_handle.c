@@ -147,8 +147,12 @@ static int set_all(rd_kafka_conf_t *conf, const struct kafka_pair *v, struct err
 int kafka_conf_new(struct kafka_shared *s, const struct kafka_pair *defaults,
 	const struct kafka_pair *fixed, rd_kafka_conf_t **ret, struct err *err)
 {
-	static const struct kafka_pair common[] = {
+	char session[16], bytes[16];
+	const struct kafka_pair common[] = {
 		{"log.queue", "true"},
+		/* For all handles: librdkafka compares these with other settings of the user. */
+		{"session.timeout.ms", session},
+		{"message.max.bytes", bytes},
 		/* Else a connection lost with a request in flight makes no error event. */
 		{"log.connection.close", "true"},
 		{"allow.auto.create.topics", "false"},
@@ -157,6 +161,8 @@ int kafka_conf_new(struct kafka_shared *s, const struct kafka_pair *defaults,
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	int r = set(conf, "client.id", "meter-dlq", err);
 
+	snprintf(session, sizeof(session), "%d", s->config->session_timeout_ms);
+	snprintf(bytes, sizeof(bytes), "%d", s->config->message_max_bytes);
 	if (!r)
 		r = set(conf, "bootstrap.servers", s->config->bootstrap_servers, err);
 	if (!r)

@@ -49,6 +49,7 @@ static int open_fetcher(struct kafka_log *l, struct err *err)
 	static const struct kafka_fetch_tuning tuning = {
 		.role = "fetch",
 		.wait_ms = "100",
+		.partition_bytes = "1048576",
 		.queued_records = "20000",
 		.queued_kib = "8192",
 	};

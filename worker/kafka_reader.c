@@ -10,7 +10,8 @@ static int open_fetcher(struct kafka_reader *r, struct err *err)
 	 * so that must not take long. What is queued counts into the memory of a restore. */
 	static const struct kafka_fetch_tuning tuning = {
 		.role = "read",
-		.wait_ms = "10",
+		.wait_ms = "5",
+		.partition_bytes = "262144",
 		.queued_records = "20000",
 		.queued_kib = "8192",
 	};

@@ -3,6 +3,9 @@
 #include <librdkafka/rdkafka.h>
 #include <stdlib.h>
 
+/* librdkafka's own limit: what is too large the broker says. */
+#define MESSAGE_BYTES_MAX 1000000000
+
 void kafka_setup(struct arena *arena, const struct config *config, struct kafka_log_config *ret)
 {
 	size_t n = TOPIC_SOURCE + config->source_topics.n;
@@ -23,6 +26,7 @@ void kafka_setup(struct arena *arena, const struct config *config, struct kafka_
 		.instance_id = config->instance_id[0] ? config->instance_id : NULL,
 		.transaction_timeout_ms = (int)config->transaction_timeout_ms,
 		.session_timeout_ms = (int)config->session_timeout_ms,
+		.message_max_bytes = MESSAGE_BYTES_MAX,
 	};
 }
 

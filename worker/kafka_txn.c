@@ -67,7 +67,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
 static int open_producer(struct kafka_txn *t, struct err *err)
 {
 	const struct kafka_log_config *config = t->shared->config;
-	char txn_ms[16], request_ms[16], bytes[16];
+	char txn_ms[16], request_ms[16];
 	const struct kafka_pair defaults[] = {
 		{"compression.type", "lz4"},
 		{"linger.ms", "5"},
@@ -84,7 +84,6 @@ static int open_producer(struct kafka_txn *t, struct err *err)
 	const struct kafka_pair fixed[] = {
 		{"transactional.id", t->transactional_id},
 		{"transaction.timeout.ms", txn_ms},
-		{"message.max.bytes", bytes},
 		{"enable.idempotence", "true"},
 		{"acks", "all"},
 		{NULL, NULL},
@@ -95,7 +94,6 @@ static int open_producer(struct kafka_txn *t, struct err *err)
 	snprintf(txn_ms, sizeof(txn_ms), "%d", config->transaction_timeout_ms);
 	/* Two tries fit in, so that the bounce of a broker need not end a transaction. */
 	snprintf(request_ms, sizeof(request_ms), "%d", config->transaction_timeout_ms * 2 / 5);
-	snprintf(bytes, sizeof(bytes), "%d", config->message_max_bytes);
 	r = kafka_conf_new(t->shared, defaults, fixed, &conf, err);
 	if (r)
 		return r;

@@ -1,8 +1,8 @@
 /* land.c: the Kafka transaction of a batch, and what follows once it is known to have landed. */
 #include "loop_state.h"
 
-/* Inbox records applied this long ago are left to the broker in steps, not one by one. */
-#define TRIM_RECORDS 1000
+/* What was applied of the inbox is left to the broker now and then, not batch by batch. */
+#define TRIM_PAUSE_US (60ll * 1000 * 1000)
 
 static struct owned *owner_of(struct loop *l, const struct log_record *r)
 {
@@ -77,14 +77,18 @@ static int apply(struct loop *l, struct batch *b, struct err *err)
 
 static void trim_inboxes(struct loop *l)
 {
+	int64_t now_us = clock_steady_us(l->clock);
+
+	if (now_us - l->trimmed_us < TRIM_PAUSE_US)
+		return;
+	l->trimmed_us = now_us;
 	for (int32_t p = 0; p < l->config->partitions; p++) {
 		struct owned *o = l->owned[p];
-		int64_t applied = o ? o->partition.checkpoint.inbox_offset : 0;
 
-		if (!o || applied < o->inbox_trimmed + TRIM_RECORDS)
+		if (!o || o->partition.checkpoint.inbox_offset <= o->inbox_trimmed)
 			continue;
-		l->log->ops->trim(l->log, TOPIC_INBOX, p, applied);
-		o->inbox_trimmed = applied;
+		o->inbox_trimmed = o->partition.checkpoint.inbox_offset;
+		l->log->ops->trim(l->log, TOPIC_INBOX, p, o->inbox_trimmed);
 	}
 }
 

@@ -103,6 +103,7 @@ static int drain_call(struct loop *l, struct err *err)
 	while (!r && !done)
 		r = l->sink->ops->result(l->sink, 100, &arena, ignored, &done, &result, err);
 	l->sink_busy = l->probing = false;
+	breaker_cancel_probe(&l->breaker);
 	return r;
 }
 

@@ -70,7 +70,7 @@ struct loop {
 	bool contract_missing;
 	struct loop_stats stats;
 	int64_t away_since_us; /* steady: Kafka has not let a turn through since; 0: it has */
-	int64_t reported_us;
+	int64_t trimmed_us, reported_us; /* steady */
 	struct loop_stats reported;
 	volatile sig_atomic_t stopping;
 	bool done;

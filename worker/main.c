@@ -11,6 +11,8 @@
 
 #define FILE_BYTES_MAX (2u * 1024u * 1024u)
 
+extern char **environ; /* POSIX leaves it to the program to declare it */
+
 static const struct command commands[] = {
 	{"run", COMMAND_RUN, "work: take dead letters in, replay what is due, park what cannot be",
 		cmd_run},

@@ -25,7 +25,7 @@ struct slot {
 struct stderr_report {
 	struct report base;
 	struct clock *clock;
-	bool text;
+	enum report_form form;
 	pthread_mutex_t lock;
 	struct slot slots[SLOTS];
 };
@@ -67,7 +67,10 @@ static bool admit(
 static void format_text(struct buf *out, const char *time, char level, const char *event,
 	const char *text, unsigned repeats)
 {
-	buf_printf(out, "%s %s %s: %s", time, level_name(level), event, text);
+	if (time)
+		buf_printf(out, "%s %s %s: %s", time, level_name(level), event, text);
+	else
+		buf_printf(out, "meter-dlq: %s: %s: %s", level_name(level), event, text);
 	if (repeats)
 		buf_printf(out, " (and %u times more before)", repeats);
 }
@@ -117,6 +120,8 @@ static void on_event(struct report *base, char level, const char *event, const c
 	uint32_t cut = 0;
 	bool admitted;
 
+	if (r->form == REPORT_COMMAND && level == 'I')
+		return;
 	text = arena_cstr(&arena, utf8_clean(&arena, slice_str(text), TEXT_BYTES - 1, &cut));
 	pthread_mutex_lock(&r->lock);
 	admitted = admit(r, event, text, &repeats);
@@ -124,18 +129,22 @@ static void on_event(struct report *base, char level, const char *event, const c
 	if (!admitted)
 		return;
 	instant_format(clock_now_us(r->clock), time);
-	(r->text ? format_text : format_json)(&line, time, level, event, text, repeats);
+	if (r->form == REPORT_JSON)
+		format_json(&line, time, level, event, text, repeats);
+	else
+		format_text(
+			&line, r->form == REPORT_TEXT ? time : NULL, level, event, text, repeats);
 	write_line(&line);
 }
 
-struct report *report_new(struct clock *clock, bool text)
+struct report *report_new(struct clock *clock, enum report_form form)
 {
 	static const struct report_ops ops = {.event = on_event};
 	struct stderr_report *r = mem_zalloc(sizeof(*r));
 
 	r->base.ops = &ops;
 	r->clock = clock;
-	r->text = text;
+	r->form = form;
 	pthread_mutex_init(&r->lock, NULL);
 	return &r->base;
 }

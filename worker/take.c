@@ -253,8 +253,8 @@ static int take_intake(struct loop *l, int64_t now_us, struct err *err)
 	}
 }
 
-/* The entries of the batch that landed last are due, and still in memory. */
-static void take_fresh(struct loop *l)
+/* The entries of the batch that landed last are still in memory; the new ones are due at once. */
+static void take_fresh(struct loop *l, int64_t now_us)
 {
 	struct batch *donor = l->donor;
 
@@ -272,7 +272,7 @@ static void take_fresh(struct loop *l)
 			&from->owned->partition.tickets, from->key, from->record.content, true);
 		if (!t || t->offset != from->offset)
 			continue;
-		if (!deliver_possible(l)) {
+		if (!deliver_possible(l) || t->due_us > now_us) {
 			t->in_memory = 0;
 			replay_note(from->owned, t->due_us);
 			continue;
@@ -320,7 +320,7 @@ int take(struct loop *l, struct err *err)
 	int64_t now_us = clock_now_us(l->clock);
 	int r;
 
-	take_fresh(l);
+	take_fresh(l, now_us);
 	r = replay_take(l, now_us, err);
 	if (!r)
 		r = take_intake(l, now_us, err);

@@ -86,6 +86,14 @@ int64_t topics_record_bytes(const struct topics *t)
 	return least;
 }
 
+struct decode_rules topics_decode_rules(const struct topics *t, const struct config *config)
+{
+	int64_t bytes = topics_record_bytes(t) - ENVELOPE_BYTES;
+
+	return (struct decode_rules){
+		.key = config->key_rule, .max_bytes = bytes > 0 ? (size_t)bytes : 0};
+}
+
 const struct kafka_pair *topics_settings(
 	const struct topics *t, int topic, struct arena *arena, size_t *ret_n)
 {

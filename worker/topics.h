@@ -33,5 +33,7 @@ unsigned topics_check(const struct topics *t, topics_tell_fn *tell, void *arg);
 
 /* The largest record that DLQ, inbox and parked topic all take. */
 int64_t topics_record_bytes(const struct topics *t);
+/* How dead letters are read: the same in run and audit. */
+struct decode_rules topics_decode_rules(const struct topics *t, const struct config *config);
 
 #endif

@@ -1,5 +1,7 @@
 """One real Kafka and one real Postgres for the session; topics, group and database for each test; the worker as a process."""
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -8,6 +10,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.error
 import urllib.request
 import uuid
 from dataclasses import dataclass
@@ -63,6 +67,8 @@ def base_config(names, kafka, postgres, user=None):
         "kafka.session.timeout.ms": 4000,
         "kafka.heartbeat.interval.ms": 500,
         "kafka.transaction.timeout.ms": 5000,
+        "replay.backoff.initial": "50ms",
+        "replay.backoff.factor": 2,
         **{f"kafka.{k}": v for k, v in kafka.client_config(user).items()},
     }
 
@@ -173,6 +179,14 @@ class Running:
 
         return wait_until(found, timeout, f"{pattern!r} in the log of the worker")
 
+    def count_log(self, pattern):
+        return len(re.findall(pattern, self.log(), re.MULTILINE))
+
+    def wait_restored(self, times=1, timeout=30):
+        """Until it has taken over what the group gave it, that often since its start."""
+        wait_until(lambda: self.count_log('"restored"') >= times or not self.alive, timeout, "the worker to restore")
+        assert self.alive, f"exit {self.process.returncode}:\n{self.log()}"
+
     def wait(self, timeout=30):
         """The exit code."""
         return self.process.wait(timeout)
@@ -194,15 +208,79 @@ class Running:
         self.process.send_signal(signal.SIGCONT)
 
     def http(self, path):
-        """GET from the port that the worker logged."""
+        """GET from the port that the worker logged; the body whatever the status is."""
         port = self.wait_for_log(r"127\.0\.0\.1:(\d+)\b.*[Hh][Tt][Tt][Pp]|[Hh][Tt][Tt][Pp].*127\.0\.0\.1:(\d+)\b")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port[1] or port[2]}{path}", timeout=10) as answer:
-            return answer.read().decode()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port[1] or port[2]}{path}", timeout=10) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
 
     def metrics(self):
         """{`name{labels}`: value}."""
         lines = [line for line in self.http("/metrics").splitlines() if line and not line.startswith("#")]
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+# --- reads -----------------------------------------------------------------------------------------------------------
+
+
+def read_key(n, meter="MTR", sequence=1):
+    return f"{meter}-{n:08d}|2026-07-17T00:00:00+00:00|{sequence}"
+
+
+def dead_letter(key, payload, reason="retries_exhausted", headers=(), **options):
+    """A native dead letter for produce(); texts are sent as UTF-8."""
+    key, payload = (v.encode() if isinstance(v, str) else v for v in (key, payload))
+    return {"key": key, "value": payload, "headers": [("dlq-reason", reason), *headers], **options}
+
+
+def good(numbers, **options):
+    return [dead_letter(read_key(n), f'{{"kwh": "{n}.50"}}', **options) for n in numbers]
+
+
+def bad(numbers, **options):
+    """Well-formed reads of meters that `refuse` keeps out of the table."""
+    return [dead_letter(read_key(n, "BAD"), f'{{"kwh": "{n}.50"}}', **options) for n in numbers]
+
+
+def refuse(sql, name="refused"):
+    sql(f"ALTER TABLE meter_read ADD CONSTRAINT {name} CHECK (meter_id NOT LIKE 'BAD%')")
+
+
+def accept(sql, name="refused"):
+    sql(f"ALTER TABLE meter_read DROP CONSTRAINT {name}")
+
+
+def log_inserts(sql):
+    """Lets the table `inserts` count the committing writes of each key."""
+    sql(
+        "CREATE TABLE inserts (key text);"
+        "CREATE FUNCTION log_insert() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN INSERT INTO public.inserts VALUES (NEW.idempotency_key); RETURN NULL; END';"
+        "CREATE TRIGGER log_insert AFTER INSERT ON meter_read FOR EACH ROW EXECUTE FUNCTION log_insert()"
+    )
+
+
+def commit_live(sql, key, kwh):
+    """What the live pipeline does with a read."""
+    meter, instant, sequence = key.split("|")
+    return sql(
+        f"SELECT outcome FROM commit_meter_reads(ARRAY['{key}'], ARRAY['{meter}'], ARRAY['{instant}'::timestamptz],"
+        f" ARRAY[{sequence}::bigint], ARRAY[{kwh}::numeric], ARRAY[NULL::text], ARRAY[NULL::text], ARRAY[NULL::jsonb])"
+    )
+
+
+def check_attempts(state, copies=1):
+    """No good read was charged with a failed replay; a bad one was parked by the failed replay that reached the cap."""
+    for key, entry in state.history:
+        if entry and not key.startswith(b"BAD"):
+            assert entry["replays"] == 0 and entry["attempts"] <= copies, f"an attempt was burnt: {entry}"
+    for (key, _), event in state.parked.items():
+        if key.startswith("BAD"):
+            assert event["cause"] == "poison_cap", event
+            assert event["entry"]["attempts"] - event["entry"]["replays"] in range(1, copies + 1), event
+            assert event["entry"]["attempts"] == max(5, event["entry"]["attempts"] - event["entry"]["replays"] + 1), event
 
 
 # --- topics ----------------------------------------------------------------------------------------------------------
@@ -230,6 +308,53 @@ def reset_offsets(kafka, names, *arguments):
     arguments = arguments or ("--to-earliest",)
     group = ("--group", names.group, "--topic", names.source, "--reset-offsets", "--execute")
     return kafka.kafka_tool("consumer-groups", *group, *arguments)
+
+
+def delete_offsets(kafka, names):
+    return kafka.kafka_tool("consumer-groups", "--group", names.group, "--topic", names.source, "--delete-offsets")
+
+
+@contextlib.contextmanager
+def load(kafka, topic, rate=300, bad_every=25, twice_every=10, first=0):
+    """Dead-letters reads in the background: good ones, some of them twice, and bad ones. Yields their numbers so far."""
+    numbers, stop, failures = [], threading.Event(), []
+    producer = confluent_kafka.Producer(
+        kafka.client_config() | {"partitioner": "murmur2_random", "linger.ms": 20, "enable.idempotence": True}
+    )
+
+    def feed():
+        for n in itertools.count(first):
+            make = bad if bad_every and n % bad_every == 1 else good
+            twice = make is good and twice_every and n % twice_every == 0
+            for record in make([n]) * (2 if twice else 1):
+                producer.produce(topic, on_delivery=lambda error, _: error and failures.append(error), **record)
+            numbers.append(n)
+            producer.poll(0)
+            if stop.wait(1 / rate):
+                return
+
+    thread = threading.Thread(target=feed, daemon=True)
+    thread.start()
+    try:
+        yield numbers
+    finally:
+        stop.set()
+        thread.join()
+        left = producer.flush(60)
+    assert not left and not failures, f"{left} not delivered; {failures[:3]}"
+
+
+def wait_drained(kafka, names, timeout=60):
+    """Until every dead letter is taken in and no entry is live."""
+
+    def drained():
+        return not reader.lag(kafka.client_config(), names.group, names.source) and not read_state(kafka, names).live
+
+    wait_until(drained, timeout, "the queue to drain", interval=0.5)
+
+
+def read_state(kafka, names):
+    return reader.read_state(kafka.client_config(), names.dlq, names.parked)
 
 
 # --- fixtures --------------------------------------------------------------------------------------------------------
@@ -322,18 +447,25 @@ def worker(new_worker):
 
 
 @pytest.fixture
+def sql(postgres, names):
+    """sql(text): runs it in this test's database; rows as text, fields separated by `|`."""
+    return lambda text: postgres.psql(text, dbname=names.database)
+
+
+def compare_ledgers(worker, kafka, postgres, names, **options):
+    """The audit is clean and agrees, partition by partition, with the independent reader."""
+    state = read_state(kafka, names)
+    rows = reader.read_rows(postgres.conninfo(dbname=names.database))
+    own = reader.ledger(kafka.client_config(), [names.source], state, rows)
+    words = ("dead letters", "reads", "settled", "queued", "parked", "missing", "different")
+    assert worker.audit(**options).ledger == [{word: counts[word] for word in words} for counts in own.values()]
+    return state, rows
+
+
+@pytest.fixture
 def check_ledger(kafka, postgres, names):
-    """check_ledger(worker): the audit is clean and agrees, partition by partition, with the independent reader."""
-
-    def check(worker, sources=None):
-        state = reader.read_state(kafka.client_config(), names.dlq, names.parked)
-        rows = reader.read_rows(postgres.conninfo(dbname=names.database))
-        own = reader.ledger(kafka.client_config(), sources or [names.source], state, rows)
-        words = ("dead letters", "reads", "settled", "queued", "parked", "missing", "different")
-        assert worker.audit().ledger == [{word: counts[word] for word in words} for counts in own.values()]
-        return state, rows
-
-    return check
+    """check_ledger(worker): compare_ledgers() for this test; returns the reader's (state, rows)."""
+    return lambda worker, **options: compare_ledgers(worker, kafka, postgres, names, **options)
 
 
 # --- pytest ----------------------------------------------------------------------------------------------------------

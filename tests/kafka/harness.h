@@ -2,6 +2,7 @@
 #ifndef TESTS_KAFKA_HARNESS_H
 #define TESTS_KAFKA_HARNESS_H
 
+#include "config.h"
 #include "kafka_log.h"
 
 #include <librdkafka/rdkafka.h>
@@ -28,13 +29,14 @@ struct member {
 	struct log_message got[MESSAGES_MAX];
 	size_t n_got;
 };
-/* instance_id may be NULL. The caller frees with member_free. */
-struct member *member_new(const struct topics *t, const char *instance_id);
+/* instance_id and setting (of librdkafka) may be NULL. The caller frees with member_free. */
+struct member *member_new(
+	const struct topics *t, const char *instance_id, const struct config_setting *setting);
 void member_free(struct member *m);
-/* Without leaving the group, as if it had died. */
-void member_abandon(struct member *m);
 
-/* Serves the group until that event. */
+/* Serves the group once; what the event was. */
+enum group_event poll_once(struct member *m);
+/* Serves the group until that event; another one fails. */
 void await_event(struct member *m, enum group_event event);
 /* Joins, alone: takes the assignment and fetches nothing. Returns the number of partitions. */
 size_t join(struct member *m);

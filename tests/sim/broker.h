@@ -81,8 +81,7 @@ struct txn_counts {
 struct txn {
 	struct txn *next;
 	uint32_t serial;
-	uint32_t by;	 /* serial of the process */
-	size_t by_index; /* its place, for evidence */
+	uint32_t by; /* serial of the process */
 	struct producer *producer;
 	int32_t epoch;
 	enum txn_state state;

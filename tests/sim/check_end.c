@@ -20,9 +20,11 @@ void check_conservation(struct world *w)
 	}
 }
 
+/* Or gone: retention has passed it, and nobody can take it any more. */
 static bool taken_in(const struct world *w, const struct letter *l)
 {
-	return l->offset < w->offsets[l->topic][l->partition] && !l->waiting;
+	return !l->waiting && (l->offset < w->offsets[l->topic][l->partition] ||
+				      l->offset < w->parts[l->topic][l->partition].low);
 }
 
 bool check_drained(const struct world *w)

@@ -60,7 +60,8 @@ static void taken_times(struct txn_check *c, const struct read *r, const struct 
 		first = before->first_us;
 	if (before && before->last_us > last)
 		last = before->last_us;
-	if (!r->fresh)
+	/* Which of several came first is not known. */
+	if (!r->fresh || (!before && r->rereads))
 		return;
 	/* An arrival is no later than now, but not known to the microsecond. */
 	if (r->put.first_us > first || r->put.last_us > last ||
@@ -74,7 +75,7 @@ static void taken_live(struct txn_check *c, const struct read *r)
 {
 	const struct held *e = &r->entry;
 
-	if (r->fresh_permanent + r->reread_permanent) {
+	if (r->fresh_permanent || (r->reread_permanent && r->wrote_parked)) {
 		taken_permanent(c, r);
 		return;
 	}
@@ -113,7 +114,9 @@ static void taken_new(struct txn_check *c, const struct read *r)
 {
 	unsigned least = r->fresh ? r->fresh : 1, most = r->fresh + (r->rereads > 0);
 
-	if (r->fresh_permanent + r->reread_permanent) {
+	/* Another dead letter read again may have come first: then the permanent one is seen. */
+	if (r->fresh_permanent ||
+		(r->reread_permanent && (r->wrote_parked || r->reread_permanent == r->rereads))) {
 		taken_permanent(c, r);
 		return;
 	}
@@ -131,7 +134,7 @@ static void taken_new(struct txn_check *c, const struct read *r)
 
 static bool evidence_is(const struct txn_check *c, const struct read *r, enum evidence e)
 {
-	return r->evidence[c->t->by_index] == e && r->evidence_serial[c->t->by_index] == c->t->by;
+	return evidence_of(r, c->t->by) == e;
 }
 
 static void replay_failed(struct txn_check *c, const struct read *r, const struct held *now)

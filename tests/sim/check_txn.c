@@ -206,7 +206,7 @@ static void finish_read(struct txn_check *c, struct read *r)
 	r->taken_last_us = INT64_MIN;
 	for (struct letter *l = r->letters; l; l = l->next)
 		l->handed = l->counted = false;
-	r->evidence[c->t->by_index] = EVIDENCE_NONE;
+	evidence_set(r, c->t->by, EVIDENCE_NONE);
 }
 
 static void finish(struct txn_check *c)

@@ -68,8 +68,7 @@ static void check_sent_read(struct process *p, const struct meter_read *m, const
 		is_owner(p, k->partition))
 		violate(w, "P15", "%.*s was sent with kwh %.*s, its entry says %s",
 			SLICE_FMT(k->text), SLICE_FMT(m->kwh), r->entry.letter->kwh);
-	if (r->evidence[p->index] == EVIDENCE_ROW && r->evidence_serial[p->index] == p->serial &&
-		is_owner(p, k->partition))
+	if (evidence_of(r, p->serial) == EVIDENCE_ROW && is_owner(p, k->partition))
 		violate(w, "P5", "%.*s is known to be committed and was sent again",
 			SLICE_FMT(k->text));
 }
@@ -114,8 +113,45 @@ void check_dropped(struct process *p)
 {
 	struct truth *t = &p->world->truth;
 
+	/* A transaction that may still be decided rests on it. */
+	if (p->producer && p->producer->txn && p->producer->txn->by == p->serial &&
+		p->producer->txn->state == TXN_OPEN)
+		return;
+	for (size_t i = 0; i < t->n_reads; i++) {
+		evidence_set(t->reads[i], p->serial, EVIDENCE_NONE);
+		t->reads[i]->owed_by = 0;
+	}
+}
+
+/*
+ * Promise 9: where one read fails a statement, its neighbours get an outcome of their own before
+ * the batch is written. An outage meanwhile excuses the worker.
+ */
+void check_answer(struct process *p, const struct sql_call *c)
+{
+	struct truth *t = &p->world->truth;
+	enum sql_class class = c->result.class;
+	bool failed = class == SQL_RECORD || class == SQL_SUSPECT;
+
+	for (size_t i = 0; class != SQL_OK && !failed && i < t->n_reads; i++)
+		if (t->reads[i]->owed_by == p->serial)
+			t->reads[i]->owed_by = 0;
+	for (size_t i = 0; i < c->n; i++)
+		if (class == SQL_OK || c->n == 1)
+			c->reads[i]->owed_by = 0;
+		else if (failed && c->reads[i]->nature == NATURE_GOOD)
+			c->reads[i]->owed_by = p->serial;
+}
+
+void check_begins(struct process *p)
+{
+	const struct truth *t = &p->world->truth;
+
 	for (size_t i = 0; i < t->n_reads; i++)
-		t->reads[i]->evidence[p->index] = EVIDENCE_NONE;
+		if (t->reads[i]->owed_by == p->serial)
+			violate(p->world, "P9",
+				"%.*s was not tried again after another read failed its statement",
+				SLICE_FMT(t->reads[i]->key->text));
 }
 
 /* --- the operator --- */
@@ -226,6 +262,20 @@ static void check_counters(struct process *p)
 	for (size_t c = 0; c < CAUSE_COUNT; c++)
 		check_count(
 			p, cause_name((enum cause)c), s->parked_by_cause[c], d->parked_by_cause[c]);
+}
+
+/* --until-idle says that nothing is left to do in what it owned. */
+void check_idle(struct process *p)
+{
+	struct world *w = p->world;
+
+	for (size_t i = 0; i < w->truth.n_reads; i++) {
+		const struct read *r = w->truth.reads[i];
+
+		if (r->live && is_owner(p, r->key->partition) && r->entry.due_us <= p->idle_us)
+			violate(w, "P6", "process %u is idle, but %.*s is due", p->serial,
+				SLICE_FMT(r->key->text));
+	}
 }
 
 void check_step(struct process *p)

@@ -23,7 +23,6 @@ struct txn *txn_begin(struct world *w, struct process *p)
 	*t = (struct txn){.next = w->txns,
 		.serial = ++w->txn_serial,
 		.by = p->serial,
-		.by_index = p->index,
 		.producer = p->producer,
 		.epoch = p->epoch,
 		.fetch_session = p->fetch_session,

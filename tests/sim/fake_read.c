@@ -81,9 +81,9 @@ static int check_ranges(struct process *p, struct err *err)
 	return 0;
 }
 
-static void note_fetched(const struct process *p, struct letter *l)
+static void note_fetched(const struct process *p, const struct part *part, struct letter *l)
 {
-	if (l)
+	if (l && part->topic >= TOPIC_SOURCE)
 		l->fetched_in[l->fetches++ % ARRAY_LEN(l->fetched_in)] = p->fetch_session;
 }
 
@@ -96,7 +96,7 @@ static size_t fetch_part(struct process *p, struct log_position *pos, struct are
 	size_t n = 0;
 
 	while (n < max && (found = part_next(part, &at, INT64_MAX)) >= 0) {
-		note_fetched(p, part->v[found].letter);
+		note_fetched(p, part, part->v[found].letter);
 		v[n++] = make_message(arena, part, found);
 		pos->offset = ++at;
 	}
@@ -140,10 +140,10 @@ int fake_fetch(struct log *log, struct arena *arena, struct log_message *v, size
 	if (r)
 		return r;
 	*ret_n = fetch_some(p, arena, v, max);
-	p->idle = *ret_n == 0;
 	if (*ret_n || timeout_ms <= 0)
 		return 0;
-	r = seam_wait(p, timeout_ms * 1000ll, err);
+	/* Once all else is quiet, longer: waiting in short steps shows nothing new. */
+	r = seam_wait(p, timeout_ms * 1000ll + (p->world->quiet ? 50000 : 0), err);
 	if (!r)
 		r = check_ranges(p, err);
 	if (!r)

@@ -168,12 +168,6 @@ static void fake_send(struct sink *sink, enum sink_call_kind kind,
 	c->answer_us = c->execute_us + rng_between(&w->schedule, 0, 2000);
 }
 
-static void note_outcome(struct process *p, struct read *r, enum evidence e)
-{
-	r->evidence[p->index] = e;
-	r->evidence_serial[p->index] = p->serial;
-}
-
 static struct outcome outcome_of(struct world *w, struct arena *arena, const struct read *r,
 	enum evidence e, const char *code)
 {
@@ -210,7 +204,7 @@ static void note_failure(struct process *p)
 	if (c->kind == SINK_PROBE || c->n != 1 || r->class == SQL_CONTRACT)
 		return;
 	/* Its backend died with nothing else in flight: it is charged at once. */
-	note_outcome(p, c->reads[0],
+	evidence_set(c->reads[0], p->serial,
 		r->class == SQL_OUTAGE && !r->backend_lost ? EVIDENCE_SUSPECT : EVIDENCE_FAILED);
 }
 
@@ -219,8 +213,8 @@ static void probe_succeeded(struct process *p)
 	struct truth *t = &p->world->truth;
 
 	for (size_t i = 0; i < t->n_reads; i++)
-		if (t->reads[i]->evidence[p->index] == EVIDENCE_SUSPECT)
-			t->reads[i]->evidence[p->index] = EVIDENCE_FAILED;
+		if (evidence_of(t->reads[i], p->serial) == EVIDENCE_SUSPECT)
+			evidence_set(t->reads[i], p->serial, EVIDENCE_FAILED);
 }
 
 static void take_result(
@@ -230,6 +224,7 @@ static void take_result(
 
 	c->open = false;
 	*ret = c->result;
+	check_answer(p, c);
 	trace(p->world, "process %u: %s of %zu reads: %s %s", p->serial,
 		c->kind == SINK_PROBE	 ? "probe"
 		: c->kind == SINK_COMMIT ? "commit"
@@ -243,7 +238,7 @@ static void take_result(
 		probe_succeeded(p);
 	for (size_t i = 0; i < c->n; i++) {
 		outcomes[i] = outcome_of(p->world, arena, c->reads[i], c->outcomes[i], c->codes[i]);
-		note_outcome(p, c->reads[i], c->outcomes[i]);
+		evidence_set(c->reads[i], p->serial, c->outcomes[i]);
 	}
 }
 

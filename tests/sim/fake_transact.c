@@ -265,6 +265,7 @@ int fake_transact(struct log *log, struct log_record *v, size_t n,
 		v[i].offset = -1;
 	if (r)
 		return r;
+	check_begins(p);
 	/* After an error the client is in a fatal state until it is made anew. */
 	r = p->has_producer ? attempt(&a, v, n, offsets, n_offsets) : failed(&a, "no producer");
 	if (ret->landed) {

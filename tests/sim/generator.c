@@ -51,7 +51,23 @@ static void setup_loop(struct world *w)
 		.live_max = 100000,
 		.batch_max_records = (size_t)ONE_OF(r, 1, 3, 8, 100),
 		.batch_max_bytes = (size_t)ONE_OF(r, 1, 500, 4 << 20, 4 << 20),
-		.batch_wait_ms = (int)ONE_OF(r, 1, 20, 100)};
+		.batch_wait_ms = (int)ONE_OF(r, 1, 20, 100),
+		.until_idle = rng_percent(r, 10),
+		.until_idle_patience_us = 30 * SECOND};
+}
+
+/* The inboxes had an earlier life: so they reach the length at which they are trimmed. */
+static void setup_inboxes(struct world *w)
+{
+	int64_t begin = rng_percent(&w->data, 50) ? 995 : 0;
+
+	for (int32_t p = 0; p < w->setup.n; p++) {
+		struct part *part = world_part(w, TOPIC_INBOX, p);
+
+		while ((int64_t)part->n < begin)
+			part_append(w, part, &(struct entry){.kind = ENTRY_REMOVED});
+		part->low = begin;
+	}
 }
 
 void generate_setup(struct world *w)
@@ -81,6 +97,7 @@ void generate_setup(struct world *w)
 		w->producers[w->n_producers] = arena_alloc(&w->arena, sizeof(struct producer));
 		*w->producers[w->n_producers++] = (struct producer){0};
 	}
+	setup_inboxes(w);
 	w->letters_left = s->letters;
 	generate_letters(w, 1 + (unsigned)rng_below(r, s->letters));
 }

@@ -18,8 +18,8 @@ static void process_faults(struct world *w)
 		process_kill(w, p);
 	if (world_fault(w, SIM_PAUSE) && (p = any_process(w)))
 		process_pause(w, p, rng_between(&w->chaos, 100000, 60 * SECOND));
-	if (world_fault(w, SIM_STOP) && (p = any_process(w)) && p->loop)
-		loop_stop(p->loop);
+	if (world_fault(w, SIM_STOP) && (p = any_process(w)))
+		process_stop(p);
 	if ((p = any_process(w)) && p->paused_until_us > w->now_us &&
 		!process_of_identity(w, p->identity) && world_fault(w, SIM_TAKEOVER))
 		process_start(w, p->identity);
@@ -42,12 +42,16 @@ static void retention(struct world *w)
 	trace(w, "retention: source %d/%d begins at %lld", topic, p->number, (long long)p->low);
 }
 
+/* In days the log cleaner comes round, too. */
 static void lull(struct world *w)
 {
-	static const int64_t longest[] = {5, 40, 600, 86400, 86400 * 12};
-	int64_t us = rng_between(&w->chaos, 1, longest[rng_below(&w->chaos, 5)] * SECOND);
+	static const int64_t longest[] = {5, 40, 600, 86400, 86400 * 12, 86400 * 12};
+	int64_t us = rng_between(&w->chaos, 1, longest[rng_below(&w->chaos, 6)] * SECOND);
 
 	world_pass(w, us);
+	for (int32_t p = 0; us > 86400 * SECOND && w->enabled[SIM_COMPACTION] && p < w->setup.n;
+		p++)
+		part_compact(w, world_part(w, TOPIC_DLQ, p));
 }
 
 static void log_faults(struct world *w)
@@ -94,8 +98,8 @@ static void operator_begins(struct world *w, bool forgets)
 
 		if (p->state == PROCESS_RUNNING && rng_percent(&w->chaos, 40))
 			process_kill(w, p);
-		else if (p->state == PROCESS_RUNNING && p->loop)
-			loop_stop(p->loop);
+		else if (p->state == PROCESS_RUNNING)
+			process_stop(p);
 	}
 }
 

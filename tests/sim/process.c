@@ -18,7 +18,7 @@ static void ended(struct process *p, int r, const struct err *err)
 	if (r == 0 || r == ERR_CRASH)
 		return;
 	trace(w, "process %u ends: %s", p->serial, err->text);
-	if (r != ERR_FENCED)
+	if (r != ERR_FENCED && !(r == ERR_UNREACHABLE && w->setup.loop.until_idle))
 		violate(w, "P14", "process %u ended with error %d: %s", p->serial, r, err->text);
 }
 
@@ -26,10 +26,13 @@ static void process_main(void *arg)
 {
 	struct process *p = arg;
 	struct err err = {0};
+	int64_t began_us = 0;
 	int r = 0;
 
 	p->loop = loop_new(&p->world->setup.loop, &p->log, &p->sink, &p->clock, &p->report);
 	while (!r && !loop_done(p->loop)) {
+		p->idle_us = began_us;
+		began_us = p->world->now_us;
 		r = loop_step(p->loop, &err);
 		p->steps++;
 		p->world->steps++;
@@ -38,6 +41,8 @@ static void process_main(void *arg)
 		if (!r)
 			r = seam_enter(p, &err);
 	}
+	if (!r && !p->dead && !p->asked_to_stop)
+		check_idle(p);
 	ended(p, p->dead ? ERR_CRASH : r, &err);
 	p->dead = true;
 	loop_free(p->loop);
@@ -77,6 +82,15 @@ void process_start(struct world *w, size_t identity)
 		p->restore_began[i] = -1;
 	trace(w, "process %u starts as identity %zu", p->serial, identity);
 	coroutine_start(p->coroutine, process_main, p);
+}
+
+void process_stop(struct process *p)
+{
+	if (!p->loop)
+		return;
+	trace(p->world, "process %u is asked to stop", p->serial);
+	p->asked_to_stop = true;
+	loop_stop(p->loop);
 }
 
 void process_kill(struct world *w, struct process *p)

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define JOBS_MAX 64u
+
 struct arguments {
 	uint64_t seeds, first, seed, shrink_seed;
 	bool one, shrink, rare_is_fine;
@@ -97,7 +99,8 @@ static bool parse(int argc, char **argv, struct arguments *a)
 			ok = false;
 		}
 	}
-	return ok && optind == argc && a->jobs && a->seeds && a->options.steps;
+	return ok && optind == argc && a->jobs && a->jobs <= JOBS_MAX && a->seeds &&
+	       a->options.steps;
 }
 
 static void run_seeds(const struct arguments *a, uint64_t from, uint64_t every, struct summary *ret)
@@ -144,7 +147,7 @@ static bool read_summary(int fd, struct summary *ret)
 /* False: a job has died. */
 static bool run_jobs(const struct arguments *a, struct summary *ret)
 {
-	int *fds = mem_zalloc(a->jobs * sizeof(*fds));
+	int fds[JOBS_MAX];
 	bool ok = true;
 
 	for (unsigned i = 0; i < a->jobs; i++)
@@ -159,7 +162,6 @@ static bool run_jobs(const struct arguments *a, struct summary *ret)
 	}
 	for (int status; wait(&status) > 0;)
 		ok = ok && status == 0;
-	free(fds);
 	return ok;
 }
 

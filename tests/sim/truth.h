@@ -10,6 +10,7 @@
 
 #define CONTENTS_MAX 3
 #define PROCESSES_MAX 5
+#define LIVES_KEPT 32u
 
 enum read_nature {
 	NATURE_GOOD,
@@ -55,9 +56,14 @@ struct read {
 	struct held stub; /* the last parked event */
 	enum cause cause;
 
-	/* Per process. */
-	enum evidence evidence[PROCESSES_MAX];
-	uint32_t evidence_serial[PROCESSES_MAX]; /* of the process's life */
+	/* Per process, by its serial modulo LIVES_KEPT; see evidence_of(). */
+	struct {
+		uint32_t serial;
+		enum evidence is;
+	} evidence[LIVES_KEPT];
+
+	/* Its statement failed for another read's sake; this process owes it an outcome. */
+	uint32_t owed_by;
 
 	/* While one transaction is checked. */
 	bool touched;
@@ -113,5 +119,18 @@ struct truth {
 	struct letter **letters;
 	size_t n_letters, letters_cap;
 };
+
+static inline enum evidence evidence_of(const struct read *r, uint32_t serial)
+{
+	return r->evidence[serial % LIVES_KEPT].serial == serial
+		       ? r->evidence[serial % LIVES_KEPT].is
+		       : EVIDENCE_NONE;
+}
+
+static inline void evidence_set(struct read *r, uint32_t serial, enum evidence e)
+{
+	r->evidence[serial % LIVES_KEPT].serial = serial;
+	r->evidence[serial % LIVES_KEPT].is = e;
+}
 
 #endif

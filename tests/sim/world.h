@@ -57,7 +57,8 @@ struct process {
 	int64_t wake_us; /* runs again then */
 	int64_t paused_until_us;
 	uint64_t steps;
-	bool idle; /* its last wait ran out */
+	bool asked_to_stop;
+	int64_t idle_us; /* when its last step but one began */
 
 	/* group */
 	bool joined, has_assignment, revoking;
@@ -178,6 +179,8 @@ int32_t world_partitions(const struct world *w, int topic);
 /* --- process.c --- */
 
 void process_start(struct world *w, size_t identity);
+/* SIGTERM. */
+void process_stop(struct process *p);
 void process_kill(struct world *w, struct process *p);
 void process_pause(struct world *w, struct process *p, int64_t us);
 struct process *process_by_serial(struct world *w, uint32_t serial);
@@ -218,6 +221,10 @@ void check_conservation(struct world *w);
 /* A loop step of p has ended: tickets, counters. */
 void check_step(struct process *p);
 void check_restore_begins(struct process *p, int topic, int32_t partition);
+/* What Postgres answers to a process: promise 9. */
+void check_answer(struct process *p, const struct sql_call *c);
+void check_begins(struct process *p);
+void check_idle(struct process *p);
 /* Finds the truth of what is sent into ret[0..n). */
 void check_sent(struct process *p, enum sink_call_kind kind, const struct meter_read *const *reads,
 	size_t n, struct read **ret);

@@ -54,14 +54,25 @@ def _consumer(config, isolation):
     )
 
 
-def watermarks(config, topic):
-    """{partition: (low, high)}. Read uncommitted: the other isolation would answer with the last stable offset."""
-    consumer = _consumer(config, "read_uncommitted")
+def watermarks(config, topic, isolation="read_uncommitted"):
+    """{partition: (low, high)}; with read_committed the last stable offset instead of high."""
+    consumer = _consumer(config, isolation)
     try:
         partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
         return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10, cached=False) for p in sorted(partitions)}
     finally:
         consumer.close()
+
+
+def lag(config, group, topic):
+    """Records of the topic that the group has not passed."""
+    ends = watermarks(config, topic)
+    consumer = Consumer(config | {"group.id": group})
+    try:
+        committed = consumer.committed([TopicPartition(topic, p) for p in ends], timeout=10)
+    finally:
+        consumer.close()
+    return sum(ends[c.partition][1] - max(c.offset, ends[c.partition][0]) for c in committed)
 
 
 def read_topic(config, topic, isolation="read_committed", timeout=60):
@@ -134,34 +145,51 @@ class State:
     live: dict = field(default_factory=dict)
     parked: dict = field(default_factory=dict)
     checkpoints: dict = field(default_factory=dict)
+    history: list = field(default_factory=list)  # (DLQ key, entry or None for a tombstone)
 
 
 def read_state(config, dlq_topic, parked_topic):
-    """Folds both topics. Raises AssertionError for two live entries of one read and for a key in a wrong partition."""
+    """Folds both topics. Raises AssertionError where they break a promise: two live entries of one read, a key in a wrong
+    partition, an entry that lost attempts or moved its times, a read parked twice."""
     schemas, state, last = load_schemas(), State(), {}
     partitions = len(watermarks(config, dlq_topic))
     for message in read_topic(config, dlq_topic):
         if message.key()[:1] == b"\0":
             state.checkpoints[message.partition()] = message.value() and decode(message.value(), schemas)
-        else:
-            _check_partition(message, partitions)
-            last[message.key()] = message
-    for key, message in last.items():
-        if message.value() is not None:
-            entry = decode(message.value(), schemas)
+            continue
+        _check_partition(message, partitions)
+        entry = message.value() and decode(message.value(), schemas)
+        _check_stay(last.get(message.key()), entry)
+        last[message.key()] = entry
+        state.history.append((message.key(), entry))
+    for key, entry in last.items():
+        if entry:
             assert key.split(b"\0")[0] == entry["idempotency_key"].encode(), f"key {key} on an entry of {entry['idempotency_key']}"
             identity = identity_of(entry)
             assert identity not in state.live, f"two live entries of {identity}"
             state.live[identity] = entry
     for message in read_topic(config, parked_topic):
         _check_partition(message, partitions)
-        event = decode(message.value(), schemas)
-        identity = identity_of(event["entry"])
-        if event["event"] == "redriven":
-            state.parked.pop(identity, None)
-        else:
-            state.parked[identity] = event
+        _fold_event(state.parked, decode(message.value(), schemas))
     return state
+
+
+def _check_stay(before, after):
+    if before and after:
+        assert before["content"] == after["content"], f"{after['idempotency_key']}: other content took its place"
+        assert before["attempts"] <= after["attempts"], f"{after['idempotency_key']}: attempts went back"
+        assert before["first_seen_utc"] >= after["first_seen_utc"], f"{after['idempotency_key']}: first_seen moved later"
+        assert before["last_seen_utc"] <= after["last_seen_utc"], f"{after['idempotency_key']}: last_seen went back"
+
+
+def _fold_event(parked, event):
+    identity = identity_of(event["entry"])
+    before = parked.pop(identity, None)
+    if event["event"] == "redriven":
+        assert before and before["event"] == "parked", f"{identity}: redriven, but not parked"
+        return
+    assert not before or event["event"] == "resolved", f"{identity}: parked twice"
+    parked[identity] = event
 
 
 def _check_partition(message, partitions):
@@ -200,23 +228,29 @@ def key_of(message):
 
 def ledger(config, sources, state, rows):
     """{(topic, partition): counts}, named as in the audit's lines."""
-    ledgers = {}
+    reads, payloads = {}, defaultdict(set)
     for topic in sources:
-        reads = defaultdict(lambda: defaultdict(list))
-        for message in read_topic(config, topic):
-            key, own = key_of(message), f"{message.topic()}-{message.partition()}-{message.offset()}"
-            payload = message.value()
-            # A malformed dead letter is parked under its own position, whatever key it came with.
-            identity = own, content(own, payload)
-            if identity not in state.parked:
-                identity = key, content(key or "", payload)
-            reads[message.partition()][identity].append(payload)
         for partition in watermarks(config, topic):
-            counts = Counter(_outcome(identity, payloads, state, rows) for identity, payloads in reads[partition].items())
-            counts["dead letters"] = sum(map(len, reads[partition].values()))
-            counts["reads"] = len(reads[partition])
-            ledgers[topic, partition] = counts
+            reads[topic, partition] = Counter()
+        for message in read_topic(config, topic):
+            identity = _identity_of_message(message, state)
+            reads[topic, message.partition()][identity] += 1
+            payloads[identity].add(message.value())
+    ledgers = {}
+    for place, copies in reads.items():
+        counts = Counter(_outcome(identity, payloads[identity], state, rows) for identity in copies)
+        ledgers[place] = counts + Counter({"dead letters": copies.total(), "reads": len(copies)})
     return ledgers
+
+
+def _identity_of_message(message, state):
+    # What is malformed or oversize is parked under its own position, whatever key it came with; the latter as a pointer.
+    own = f"{message.topic()}-{message.partition()}-{message.offset()}"
+    for identity in ((own, content(own, message.value())), (own, None)):
+        if identity in state.parked:
+            return identity
+    key = key_of(message)
+    return key, content(key or "", message.value())
 
 
 def _outcome(identity, payloads, state, rows):
@@ -224,5 +258,9 @@ def _outcome(identity, payloads, state, rows):
         return "settled"
     for outcome, kept in (("queued", state.live.get(identity)), ("parked", state.parked.get(identity, {}).get("entry"))):
         if kept:
-            return outcome if kept["payload"] in payloads else "different"
-    return "missing"
+            return outcome if kept["payload"] in payloads or _is_pointer(kept) else "different"
+    return "different" if identity[0] in rows else "missing"
+
+
+def _is_pointer(entry):
+    return entry["payload"] is None and entry["error"] and entry["error"]["class"] == "oversize"

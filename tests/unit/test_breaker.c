@@ -101,3 +101,17 @@ Test(breaker, many_failures_do_not_overflow_the_delay)
 	cr_expect_geq(b.retry_us, START);
 	cr_expect_leq(b.retry_us, START + BREAKER_MAX_US);
 }
+
+Test(breaker, a_probe_that_was_given_up_is_made_again)
+{
+	struct breaker b = {0};
+
+	breaker_fail(&b, 1000, 0);
+	cr_assert(breaker_probe_due(&b, 2000));
+	breaker_cancel_probe(&b);
+	cr_assert_eq(b.state, BREAKER_OPEN);
+	cr_assert(breaker_probe_due(&b, 2000));
+	breaker_ok(&b);
+	breaker_cancel_probe(&b);
+	cr_assert_eq(b.state, BREAKER_CLOSED);
+}

@@ -324,3 +324,24 @@ Test(dead_letter, what_is_left_of_an_oversize_one_fits_our_topics)
 	d = sized(64 * 1024, rules.max_bytes);
 	cr_expect(slice_eq(decode(&rules, &d).record.record_key, d.key));
 }
+
+/* Ours never get that long; those in an inbox record may be anybody's. */
+Test(dead_letter, an_oversize_one_drops_headers_beyond_their_bound)
+{
+	static const uint8_t begin[] = {2, 2, 'h', 2, 0x80, 0xF1, 4}; /* one of 40,000 bytes */
+	CLEANUP(buf_free) struct buf b = {0};
+	struct dead_letter d = sized(1, rules.max_bytes);
+	struct decoded got;
+
+	buf_add(&b, begin, sizeof(begin));
+	memset(buf_reserve(&b, 40000), 'v', 40000);
+	b.n += 40000;
+	buf_add_byte(&b, 0);
+	d.headers = slice_of(b.p, b.n);
+	d.headers_cut = 5;
+	cr_assert_eq(headers_last(d.headers, "h").n, 40000);
+	got = decode(&rules, &d);
+	cr_expect_eq(got.cause, CAUSE_OVERSIZE);
+	cr_expect_eq(got.record.headers.n, 0);
+	cr_expect_eq(got.record.headers_cut, b.n + 5);
+}
