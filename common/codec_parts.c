@@ -14,7 +14,7 @@ static const struct schema_version {
 } schema_versions[] = {
 	{SCHEMA_DEAD_LETTER_RECORD, 1, 0xfad842f8b5636387},
 	{SCHEMA_PARKED_RECORD, 1, 0xbbffd4f027028f81},
-	{SCHEMA_INBOX_RECORD, 1, 0x03910d62c373b150},
+	{SCHEMA_INBOX_RECORD, 1, 0x5f239dc845944de7},
 	{SCHEMA_CHECKPOINT, 1, 0xb2275003afbb8a7f},
 };
 

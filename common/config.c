@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define VALUE_BYTES (64u * 1024u)
+#define VALUE_BYTES ((size_t)64 * 1024)
 
 int config_read(struct config *c, const char *path, size_t max, struct buf *ret, struct err *err)
 {

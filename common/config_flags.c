@@ -27,38 +27,35 @@ static bool is_switch(const struct config_entry *e)
 	return e->commands != 0;
 }
 
-static int next_word(struct words *w, const char *flag, const char **ret, struct err *err)
+/* value: what came with the flag itself, else the next word. NULL: there is none. */
+static const char *value_of(struct words *w, const char *flag, const char *value, struct err *err)
 {
-	if (w->at == w->n)
-		return err_set(err, ERR_CONFIG, "%.100s needs a value", flag);
-	*ret = w->v[w->at++];
-	return 0;
+	if (!value && w->at < w->n)
+		value = w->v[w->at++];
+	if (!value)
+		err_set(err, ERR_CONFIG, "%.100s needs a value", flag);
+	return value;
 }
 
-/* value: what came with the flag itself, or NULL. */
 static int set_switch(struct config *c, unsigned command, const struct config_entry *e,
 	const char *flag, const char *value, struct words *w, struct err *err)
 {
-	int r;
-
 	if (!(e->commands & command))
 		return err_set(err, ERR_CONFIG, "%.100s is not for this command", flag);
 	if (e->type == TYPE_BOOL && value)
 		return err_set(err, ERR_CONFIG, "%.100s takes no value", flag);
 	if (e->type == TYPE_BOOL)
 		return config_value_set(c, e, "true", err);
-	if (!value && (r = next_word(w, flag, &value, err)))
-		return r;
-	return config_value_set(c, e, value, err);
+	value = value_of(w, flag, value, err);
+	return value ? config_value_set(c, e, value, err) : ERR_CONFIG;
 }
 
 static int set_option(struct config *c, const char *key, const char *flag, const char *value,
 	struct words *w, struct err *err)
 {
-	int r;
-
-	if (!value && (r = next_word(w, flag, &value, err)))
-		return r;
+	value = value_of(w, flag, value, err);
+	if (!value)
+		return ERR_CONFIG;
 	return config_set(c, LEVEL_FLAG, flag, slice_str(key), slice_str(value), err);
 }
 
@@ -109,10 +106,10 @@ static int long_flag(
 static int kafka_flag(struct config *c, const char *value, struct words *w, struct err *err)
 {
 	const char *equals;
-	int r;
 
-	if (!value && (r = next_word(w, "-X", &value, err)))
-		return r;
+	value = value_of(w, "-X", value, err);
+	if (!value)
+		return ERR_CONFIG;
 	equals = strchr(value, '=');
 	if (!equals)
 		return err_set(err, ERR_CONFIG, "-X %.100s is not name=value", value);

@@ -29,22 +29,25 @@ void config_help_switches(struct buf *out, unsigned command)
 		if (config_switches[i].commands & command)
 			help_line(out, &config_switches[i]);
 	buf_add_str(out,
-		"  -X name=value                         set a librdkafka setting; the same "
+		"  -X name=value                        set a librdkafka setting; the same "
 		"as --kafka.name=value\n");
 }
 
 void config_help_options(struct buf *out)
 {
 	for (size_t i = 0; i < CONFIG_OPTION_COUNT; i++)
-		help_line(out, &config_options[i]);
+		if (*config_options[i].text)
+			help_line(out, &config_options[i]);
 }
 
 void config_help_markdown(struct buf *out)
 {
-	buf_add_str(out, "| key | letter | default | |\n|---|---|---|---|\n");
+	buf_add_str(out, "| key | letter | default | meaning |\n|---|---|---|---|\n");
 	for (size_t i = 0; i < CONFIG_OPTION_COUNT; i++) {
 		const struct config_entry *e = &config_options[i];
 
+		if (!*e->text)
+			continue;
 		buf_printf(out, "| `%s` | ", e->name);
 		if (e->letter)
 			buf_printf(out, "`-%c`", e->letter);

@@ -1,7 +1,7 @@
 /* The layers of the configuration: environment and files. Flags: config_flags.c. */
 #include "config_table.h"
 
-#define CONFIG_FILE_BYTES (1024u * 1024u)
+#define CONFIG_FILE_BYTES ((size_t)1024 * 1024)
 
 static const char prefix[] = "METER_DLQ_";
 

@@ -17,7 +17,7 @@ static const struct unit sizes[] = {
 	{"", 1},
 	{"B", 1},
 	{"KiB", 1024},
-	{"MiB", 1024 * 1024},
+	{"MiB", 1024LL * 1024},
 	{"GiB", CONFIG_GIB},
 };
 static const struct unit counts[] = {{"", 1}};

@@ -133,20 +133,15 @@ static void set_error(struct arena *a, struct record *r, const struct record_err
 }
 
 static void set_unfit(struct arena *a, const struct dead_letter *d, enum cause cause,
-	const char *why, struct decoded *ret)
+	struct slice why, struct decoded *ret)
 {
-	struct record *r = &ret->record;
-	struct record_error error = {
-		.class = slice_str(cause_name(cause)),
-		.message = slice_str(why),
-	};
+	struct record_error error = {.class = slice_str(cause_name(cause)), .message = why};
 
 	ret->unfit = true;
 	ret->cause = cause;
-	r->idempotency_key =
+	ret->record.idempotency_key =
 		key_synthetic(a, arena_cstr(a, d->at.topic), d->at.partition, d->at.offset);
-	r->content = hash_content(d->payload);
-	set_error(a, r, &error);
+	set_error(a, &ret->record, &error);
 }
 
 static size_t total_bytes(const struct dead_letter *d)
@@ -154,48 +149,99 @@ static size_t total_bytes(const struct dead_letter *d)
 	return d->key.n + d->payload.n + d->headers.n;
 }
 
-static void set_oversize(struct arena *a, const struct decode_rules *rules,
-	const struct dead_letter *d, struct decoded *ret)
+/* Null where it fits. */
+static struct oversize oversize_of(
+	struct arena *a, const struct decode_rules *rules, const struct dead_letter *d)
 {
-	struct record *r = &ret->record;
 	char sha256[65];
 
+	if (!slice_is_null(d->oversize.message) || total_bytes(d) <= rules->max_bytes)
+		return d->oversize;
 	hash_sha256_text(d->payload, sha256);
-	set_unfit(a, d, CAUSE_OVERSIZE,
-		arena_printf(a,
+	return (struct oversize){
+		.message = slice_str(arena_printf(a,
 			"payload of %zu bytes, sha256 %s; with key and headers %zu bytes, at most "
 			"%zu fit",
-			d->payload.n, sha256, total_bytes(d), rules->max_bytes),
-		ret);
-	r->payload = SLICE_NULL;
+			d->payload.n, sha256, total_bytes(d), rules->max_bytes)),
+		.content = hash_content(d->payload),
+	};
+}
+
+/*
+ * What our topics can hold of an oversize one. It is all that an owner sees to whom it is handed
+ * over: whoever decodes it decodes this, and cutting it again changes nothing.
+ */
+static struct dead_letter cut_oversize(const struct dead_letter *d)
+{
+	struct dead_letter cut = *d;
+
+	cut.payload = SLICE_NULL;
 	if (d->key.n > OVERSIZE_KEY_BYTES)
-		r->record_key = SLICE_NULL;
+		cut.key = SLICE_NULL;
 	if (d->headers.n > (size_t)RECORD_HEADERS_BYTES) {
-		r->headers = SLICE_NULL;
-		r->headers_cut += (uint32_t)d->headers.n;
+		cut.headers = SLICE_NULL;
+		cut.headers_cut += (uint32_t)d->headers.n;
 	}
+	return cut;
+}
+
+static void decode_whole(struct arena *a, const struct key_rule *rule, const struct dead_letter *d,
+	const struct record_error *error, struct decoded *ret)
+{
+	const char *why = decode_read(a, rule, d, &ret->read);
+
+	if (why) {
+		set_unfit(a, d, CAUSE_MALFORMED, slice_str(why), ret);
+		ret->record.content = hash_content(d->payload);
+		return;
+	}
+	ret->record.idempotency_key = ret->read.idempotency_key;
+	ret->record.content = meter_read_content(&ret->read);
+	set_error(a, &ret->record, error);
 }
 
 void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
 	const struct dead_letter *d, int64_t now_us, struct decoded *ret)
 {
+	struct oversize oversize = oversize_of(a, rules, d);
+	bool whole = slice_is_null(oversize.message);
+	struct dead_letter kept = whole ? *d : cut_oversize(d);
 	struct dialect_facts facts;
-	const char *why;
 
-	dialect_read(d->headers, &facts);
-	*ret = (struct decoded){.record = new_record(d, &facts, now_us)};
-	if (total_bytes(d) > rules->max_bytes) {
-		set_oversize(a, rules, d, ret);
+	dialect_read(kept.headers, &facts);
+	*ret = (struct decoded){.record = new_record(&kept, &facts, now_us), .oversize = oversize};
+	if (whole) {
+		decode_whole(a, &rules->key, d, &facts.error, ret);
 		return;
 	}
-	why = decode_read(a, &rules->key, d, &ret->read);
-	if (why) {
-		set_unfit(a, d, CAUSE_MALFORMED, why, ret);
-		return;
-	}
-	ret->record.idempotency_key = ret->read.idempotency_key;
-	ret->record.content = meter_read_content(&ret->read);
-	set_error(a, &ret->record, &facts.error);
+	set_unfit(a, d, CAUSE_OVERSIZE, oversize.message, ret);
+	ret->record.content = oversize.content;
+}
+
+struct inbox dead_letter_to_inbox(const struct dead_letter *d, const struct decoded *decoded)
+{
+	return (struct inbox){
+		.dead_letter = d->at,
+		.seen_us = d->seen_us,
+		.record_key = decoded->record.record_key,
+		.payload = decoded->record.payload,
+		.headers = decoded->record.headers,
+		.headers_cut = decoded->record.headers_cut,
+		.oversize = decoded->oversize,
+	};
+}
+
+struct dead_letter dead_letter_from_inbox(const struct inbox *i)
+{
+	return (struct dead_letter){
+		.at = i->dead_letter,
+		.seen_us = i->seen_us,
+		.key = i->record_key,
+		.payload = i->payload,
+		.headers = i->headers,
+		.headers_cut = i->headers_cut,
+		.oversize = i->oversize,
+	};
 }
 
 const char *record_decode_read(struct arena *a, const struct record *r, struct meter_read *ret)

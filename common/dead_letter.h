@@ -17,6 +17,7 @@ struct dead_letter {
 	struct slice payload;  /* may be null */
 	struct slice headers;  /* encoded, see codec.h */
 	uint32_t headers_cut;
+	struct oversize oversize; /* handed over as such, without its payload */
 };
 
 /*
@@ -45,15 +46,24 @@ struct decoded {
 	struct meter_read read;	 /* valid unless unfit */
 	bool unfit;		 /* malformed or oversize: parked at once, under its synthetic key */
 	enum cause cause;	 /* unfit: CAUSE_MALFORMED or CAUSE_OVERSIZE */
+	struct oversize oversize; /* CAUSE_OVERSIZE; else null */
 };
 
 /*
  * Always succeeds: what cannot be understood is unfit, with record.error saying why, key synthetic,
  * content = hash of the raw payload, bytes kept verbatim (oversize: payload null, and size and
- * SHA-256 in the error's message).
+ * SHA-256 in the error's message, key and headers only where they fit). What was handed over as
+ * oversize stays that, whatever rules->max_bytes says.
  */
 void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
 	const struct dead_letter *d, int64_t now_us, struct decoded *ret);
+
+/*
+ * For the owner of its key: what d, decoded as decoded, is in the inbox, and what that is at the
+ * owner, who decodes it to the same record. Everything is borrowed.
+ */
+struct inbox dead_letter_to_inbox(const struct dead_letter *d, const struct decoded *decoded);
+struct dead_letter dead_letter_from_inbox(const struct inbox *i);
 
 /*
  * Decodes the read inside an entry again, for its replay. NULL or the reason why it is malformed.

@@ -79,12 +79,20 @@ struct parked {
 	struct slice committed;	    /* CONFLICT: the committed row's content as JSON; else null */
 };
 
+/* What is left of the payload of a dead letter that our topics cannot hold. */
+struct oversize {
+	struct slice message; /* its size and SHA-256; null: it is not oversize */
+	uint64_t content;     /* content hash */
+};
+
 /* InboxRecord: a dead letter that another worker took in for the owner of its key. */
 struct inbox {
 	struct origin dead_letter;
 	int64_t seen_us; /* its failure time, see dead_letter_seen_us() */
-	struct slice record_key, payload, headers; /* as they arrived; headers encoded */
+	/* As they arrived, headers encoded; of an oversize one as in its record. */
+	struct slice record_key, payload, headers;
 	uint32_t headers_cut;
+	struct oversize oversize;
 };
 
 /* How far dead letters of one source partition have been taken into one DLQ partition. */

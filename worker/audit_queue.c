@@ -7,24 +7,15 @@
  * Read in this order it is seen at least once, unless it comes back from the parked topic. */
 static const int order[] = {TOPIC_INBOX, TOPIC_DLQ, TOPIC_PARKED};
 
-/* A dead letter in the inbox; whether it is applied is known once the checkpoint is. */
-struct handed {
-	int32_t partition;
-	int64_t offset;
-	struct key128 key;
-	uint64_t content;
-};
-
 struct filling {
 	struct audit *audit;
 	struct arena arena; /* of one record */
-	struct handed *handed;
-	size_t n_handed, cap_handed;
 };
 
 static int take_inbox(struct filling *f, const struct log_message *m, struct err *err)
 {
 	struct audit *a = f->audit;
+	struct audit_queue *q = &a->queue;
 	struct dead_letter d;
 	struct decoded decoded;
 	struct inbox in;
@@ -32,19 +23,14 @@ static int take_inbox(struct filling *f, const struct log_message *m, struct err
 
 	if (r)
 		return topic_reader_pass(&a->in.reader, m, r, err);
-	d = (struct dead_letter){.at = in.dead_letter,
-		.seen_us = in.seen_us,
-		.key = in.record_key,
-		.payload = in.payload,
-		.headers = in.headers,
-		.headers_cut = in.headers_cut};
+	d = dead_letter_from_inbox(&in);
 	arena_reset(&f->arena);
 	dead_letter_decode(&f->arena, &a->decode, &d, d.seen_us, &decoded);
-	if (f->n_handed == f->cap_handed) {
-		f->cap_handed = f->cap_handed ? 2 * f->cap_handed : 1024;
-		f->handed = mem_realloc(f->handed, f->cap_handed * sizeof(*f->handed));
+	if (q->n_handed == q->cap_handed) {
+		q->cap_handed = q->cap_handed ? 2 * q->cap_handed : 1024;
+		q->handed = mem_realloc(q->handed, q->cap_handed * sizeof(*q->handed));
 	}
-	f->handed[f->n_handed++] = (struct handed){.partition = m->partition,
+	q->handed[q->n_handed++] = (struct audit_handed){.partition = m->partition,
 		.offset = m->offset,
 		.key = hash_key(&a->in.rules.seed, decoded.record.idempotency_key),
 		.content = decoded.record.content};
@@ -98,43 +84,69 @@ static int check_checkpoint(
 	return 0;
 }
 
-static int keep_unapplied(struct filling *f, struct err *err)
+static int keep_unapplied(struct audit *a, struct err *err)
 {
-	struct audit *a = f->audit;
+	struct audit_queue *q = &a->queue;
+	size_t kept = 0;
 	int r = 0;
 
-	for (int32_t p = 0; p < a->queue.n && !r; p++)
-		r = check_checkpoint(a, &a->queue.entries[p].checkpoint, p, err);
-	for (size_t i = 0; i < f->n_handed && !r; i++) {
-		const struct handed *h = &f->handed[i];
+	for (int32_t p = 0; p < q->n && !r; p++)
+		r = check_checkpoint(a, &q->entries[p].checkpoint, p, err);
+	read_set_free(&q->inbox);
+	for (size_t i = 0; i < q->n_handed && !r; i++) {
+		const struct audit_handed *h = &q->handed[i];
 
-		if (h->offset >= a->queue.entries[h->partition].checkpoint.inbox_offset)
-			read_set_add(&a->queue.inbox, &a->in.rules.seed, h->key, h->content);
+		if (h->offset < q->entries[h->partition].checkpoint.inbox_offset)
+			continue;
+		read_set_add(&q->inbox, &a->in.rules.seed, h->key, h->content);
+		q->handed[kept++] = *h;
 	}
+	q->n_handed = kept;
 	return r;
 }
 
-int audit_queue_read(struct audit *a, struct err *err)
+static void open_queue(struct audit_queue *q, int32_t partitions)
 {
-	struct audit_queue *q = &a->queue;
+	size_t n = (size_t)partitions;
+
+	q->n = partitions;
+	q->entries = mem_zalloc(n * sizeof(*q->entries));
+	q->second = mem_zalloc(n * sizeof(*q->second));
+	q->read = mem_zalloc(ARRAY_LEN(order) * n * sizeof(*q->read));
+	for (int32_t p = 0; p < partitions; p++)
+		q->entries[p].number = q->second[p].number = p;
+}
+
+/* Reads what a topic has beyond the ranges that were read. */
+static int advance_topic(
+	struct filling *f, int topic, struct log_range *read, size_t n, struct err *err)
+{
+	struct topic_reader *reader = &f->audit->in.reader;
+	AUTO_FREE struct log_range *fresh = mem_zalloc(n * sizeof(*fresh));
+	int r = topic_reader_whole_topic(reader, topic, (int32_t)n, fresh, err);
+
+	if (r)
+		return r;
+	for (size_t p = 0; p < n; p++) {
+		if (read[p].to > fresh[p].from)
+			fresh[p].from = read[p].to;
+		read[p] = fresh[p];
+	}
+	return topic_reader_read(reader, fresh, n, take, f, err);
+}
+
+int audit_queue_advance(struct audit *a, struct err *err)
+{
 	struct filling f = {.audit = a};
 	size_t n = (size_t)a->in.rules.partitions;
 	int r = 0;
 
-	*q = (struct audit_queue){.n = a->in.rules.partitions,
-		.entries = mem_zalloc(n * sizeof(*q->entries)),
-		.second = mem_zalloc(n * sizeof(*q->second)),
-		.read = mem_zalloc(ARRAY_LEN(order) * n * sizeof(*q->read))};
-	for (int32_t p = 0; p < q->n; p++)
-		q->entries[p].number = q->second[p].number = p;
-	for (size_t i = 0; i < ARRAY_LEN(order) && !r; i++) {
-		r = topic_reader_whole_topic(&a->in.reader, order[i], q->n, q->read + i * n, err);
-		if (!r)
-			r = topic_reader_read(&a->in.reader, q->read + i * n, n, take, &f, err);
-	}
+	if (!a->queue.entries)
+		open_queue(&a->queue, a->in.rules.partitions);
+	for (size_t i = 0; i < ARRAY_LEN(order) && !r; i++)
+		r = advance_topic(&f, order[i], a->queue.read + i * n, n, err);
 	if (!r)
-		r = keep_unapplied(&f, err);
-	free(f.handed);
+		r = keep_unapplied(a, err);
 	arena_free(&f.arena);
 	return r;
 }
@@ -148,23 +160,9 @@ void audit_queue_free(struct audit_queue *q)
 	free(q->entries);
 	free(q->second);
 	free(q->read);
+	free(q->handed);
 	read_set_free(&q->inbox);
 	*q = (struct audit_queue){0};
-}
-
-int audit_queue_moved(struct audit *a, bool *ret, struct err *err)
-{
-	int r = 0;
-
-	*ret = false;
-	for (size_t i = 0; i < ARRAY_LEN(order) * (size_t)a->queue.n && !r; i++) {
-		const struct log_range *was = &a->queue.read[i];
-		struct log_range is;
-
-		r = topic_reader_whole(&a->in.reader, was->topic, was->partition, &is, err);
-		*ret = *ret || is.to != was->to;
-	}
-	return r;
 }
 
 enum audit_place audit_queue_find(const struct audit *a, struct slice key, uint64_t content)
@@ -183,6 +181,38 @@ enum audit_place audit_queue_find(const struct audit *a, struct slice key, uint6
 
 /* --- reads that are there twice --- */
 
+/* A live entry that is live under its other key or parked too: that other ticket, else NULL. */
+static const struct ticket *double_of(const struct audit *a, int32_t p, const struct ticket *live)
+{
+	const struct tickets *entries = &a->queue.entries[p].tickets;
+	const struct tickets *second = &a->queue.second[p].tickets;
+	const struct ticket *parked = tickets_find_from(entries, live->key, live->content, false);
+
+	if (!live->suffixed && tickets_find_from(second, live->key, live->content, true))
+		return tickets_find_from(second, live->key, live->content, true);
+	return parked && parked->state == TICKET_PARKED ? parked : NULL;
+}
+
+static const struct tickets *tickets_of(const struct audit_queue *q, int32_t p, bool second)
+{
+	return &(second ? q->second : q->entries)[p].tickets;
+}
+
+void audit_queue_doubles(const struct audit *a, const struct read_set *among, struct read_set *ret)
+{
+	const struct hash_seed *seed = &a->in.rules.seed;
+
+	for (int32_t i = 0; i < 2 * a->queue.n; i++) {
+		const struct ticket *t;
+		size_t pos = 0;
+
+		while ((t = tickets_next(tickets_of(&a->queue, i / 2, i % 2), &pos)))
+			if (t->state == TICKET_LIVE && double_of(a, i / 2, t) &&
+				(!among || read_set_has(among, seed, t->key, t->content)))
+				read_set_add(ret, seed, t->key, t->content);
+	}
+}
+
 static int name_key(void *arg, const struct log_message *m, struct err *err)
 {
 	struct buf *key = arg;
@@ -192,60 +222,36 @@ static int name_key(void *arg, const struct log_message *m, struct err *err)
 	return 0;
 }
 
-static int report_double(struct audit *a, int32_t partition, const struct ticket *live,
-	const char *also_topic, int64_t also_offset, struct err *err)
+static int report_double(struct audit *a, int32_t p, const struct ticket *t,
+	const struct ticket *other, struct err *err)
 {
 	CLEANUP(buf_free) struct buf key = {0};
-	struct log_range one = {TOPIC_DLQ, partition, live->offset, live->offset + 1};
+	const struct log_range one = {TOPIC_DLQ, p, t->offset, t->offset + 1};
+	int topic = other->state == TICKET_LIVE ? TOPIC_DLQ : TOPIC_PARKED;
 	int r = 0;
 
-	a->doubled++;
 	if (a->findings.n < FINDINGS_MAX)
 		r = topic_reader_read(&a->in.reader, &one, 1, name_key, &key, err);
 	findings_add(&a->findings,
 		"doubled: %.*s (%s partition %d offset %lld, and %s offset %lld)", (int)key.n,
-		(const char *)key.p, a->in.kafka.topics[TOPIC_DLQ], partition,
-		(long long)live->offset, also_topic, (long long)also_offset);
+		(const char *)key.p, a->in.kafka.topics[TOPIC_DLQ], p, (long long)t->offset,
+		a->in.kafka.topics[topic], (long long)other->offset);
 	return r;
 }
 
-/* A live entry that is parked too, or live under its other key. */
-static int double_of(struct audit *a, int32_t p, const struct ticket *t, struct err *err)
+int audit_queue_report_doubles(struct audit *a, struct err *err)
 {
-	const struct tickets *entries = &a->queue.entries[p].tickets;
-	const struct tickets *second = &a->queue.second[p].tickets;
-	const struct ticket *parked = tickets_find_from(entries, t->key, t->content, false);
-	const struct ticket *other =
-		t->suffixed ? NULL : tickets_find_from(second, t->key, t->content, true);
-
-	if (other)
-		return report_double(a, p, t, a->in.kafka.topics[TOPIC_DLQ], other->offset, err);
-	if (parked && parked->state == TICKET_PARKED)
-		return report_double(
-			a, p, t, a->in.kafka.topics[TOPIC_PARKED], parked->offset, err);
-	return 0;
-}
-
-static int doubles_among(struct audit *a, int32_t p, const struct tickets *tickets, struct err *err)
-{
-	const struct ticket *t;
-	size_t pos = 0;
+	const struct hash_seed *seed = &a->in.rules.seed;
 	int r = 0;
 
-	while (!r && (t = tickets_next(tickets, &pos)))
-		if (t->state == TICKET_LIVE)
-			r = double_of(a, p, t, err);
-	return r;
-}
+	for (int32_t i = 0; i < 2 * a->queue.n && !r; i++) {
+		const struct ticket *t, *other;
+		size_t pos = 0;
 
-int audit_queue_doubles(struct audit *a, struct err *err)
-{
-	int r = 0;
-
-	for (int32_t p = 0; p < a->queue.n && !r; p++) {
-		r = doubles_among(a, p, &a->queue.entries[p].tickets, err);
-		if (!r)
-			r = doubles_among(a, p, &a->queue.second[p].tickets, err);
+		while (!r && (t = tickets_next(tickets_of(&a->queue, i / 2, i % 2), &pos)))
+			if (t->state == TICKET_LIVE && (other = double_of(a, i / 2, t)) &&
+				read_set_has(&a->doubled, seed, t->key, t->content))
+				r = report_double(a, i / 2, t, other, err);
 	}
 	return r;
 }

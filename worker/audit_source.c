@@ -1,16 +1,13 @@
 #include "audit.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define BATCH_READS 1000
-#define BATCH_BYTES (4u * 1024u * 1024u)
+#define BATCH_BYTES ((size_t)4 * 1024 * 1024)
 
 struct walk {
 	struct audit *audit;
 	struct audit_line *line;
-	int64_t committed;
 	struct read_set seen;
 	struct arena arena; /* of one dead letter */
 	struct arena batch_arena;
@@ -18,71 +15,13 @@ struct walk {
 	size_t n;
 };
 
-void findings_add(struct findings *f, const char *fmt, ...)
-{
-	char text[1500];
-	va_list ap;
-
-	if (f->n++ >= FINDINGS_MAX)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	buf_printf(&f->text, "%s\n", text);
-}
-
-static void report(struct walk *w, const struct audit_read *read, const char *what)
-{
-	findings_add(&w->audit->findings, "%s: %.*s (%s partition %d offset %lld)", what,
-		SLICE_FMT(read->key), w->audit->in.kafka.topics[w->line->range.topic],
-		w->line->range.partition, (long long)read->offset);
-}
-
-static void judge_lost(struct walk *w, const struct audit_read *read)
-{
-	if (read->row == ROW_OTHER) {
-		w->line->different++;
-		report(w, read, "different");
-	} else if (read->offset >= w->committed) {
-		w->line->waiting++;
-	} else {
-		w->line->missing++;
-		report(w, read, "missing");
-	}
-}
-
-/* The row is the truth: the live pipeline may have committed a queued or parked read. */
-static void judge(struct walk *w, const struct audit_read *read)
-{
-	w->line->reads++;
-	if (read->row == ROW_SAME) {
-		w->line->settled++;
-		return;
-	}
-	switch (audit_queue_find(w->audit, read->key, read->content)) {
-	case PLACE_QUEUED:
-		w->line->queued++;
-		break;
-	case PLACE_PARKED:
-		w->line->parked++;
-		break;
-	case PLACE_NOWHERE:
-		judge_lost(w, read);
-		break;
-	}
-}
-
 static int judge_batch(struct walk *w, struct err *err)
 {
-	int r = w->n ? audit_rows_find(w->audit->pg, w->batch, w->n, err) : 0;
+	int r = audit_judge(w->audit, w->batch, w->n, err);
 
-	if (r)
-		return r;
-	for (size_t i = 0; i < w->n; i++)
-		judge(w, &w->batch[i]);
 	w->n = 0;
 	arena_reset(&w->batch_arena);
-	return 0;
+	return r;
 }
 
 static int take(void *arg, const struct log_message *m, struct err *err)
@@ -109,40 +48,38 @@ static int take(void *arg, const struct log_message *m, struct err *err)
 		(struct audit_read){.key = arena_dup(&w->batch_arena, record->idempotency_key),
 			.content = record->content,
 			.offset = m->offset,
+			.line = w->line,
 			.unfit = decoded.unfit};
 	if (w->n == BATCH_READS || w->batch_arena.used >= BATCH_BYTES)
 		return judge_batch(w, err);
 	return 0;
 }
 
-static void note_gap(struct walk *w)
+static void note_gap(struct audit *a, struct audit_line *line)
 {
-	const struct log_range *range = &w->line->range;
+	const struct log_range *range = &line->range;
 
-	if (w->committed < 0 || w->committed >= range->from)
+	if (line->committed < 0 || line->committed >= range->from)
 		return;
-	w->line->gap = range->from - w->committed;
-	findings_add(&w->audit->findings,
+	line->gap = range->from - line->committed;
+	findings_add(&a->findings,
 		"gap: %s partition %d offsets %lld to %lld: retention took them before they were "
 		"taken in",
-		w->audit->in.kafka.topics[range->topic], range->partition, (long long)w->committed,
+		a->in.kafka.topics[range->topic], range->partition, (long long)line->committed,
 		(long long)range->from - 1);
 }
 
-int audit_source(struct audit *a, int topic, int32_t partition, int64_t committed,
-	struct audit_line *ret, struct err *err)
+int audit_source(struct audit *a, struct audit_line *line, struct err *err)
 {
 	AUTO_FREE struct walk *w = mem_zalloc(sizeof(*w));
-	int r;
+	int r = topic_reader_whole(
+		&a->in.reader, line->range.topic, line->range.partition, &line->range, err);
 
-	*ret = (struct audit_line){0};
 	w->audit = a;
-	w->line = ret;
-	w->committed = committed;
-	r = topic_reader_whole(&a->in.reader, topic, partition, &ret->range, err);
+	w->line = line;
 	if (!r) {
-		note_gap(w);
-		r = topic_reader_read(&a->in.reader, &ret->range, 1, take, w, err);
+		note_gap(a, line);
+		r = topic_reader_read(&a->in.reader, &line->range, 1, take, w, err);
 	}
 	if (!r)
 		r = judge_batch(w, err);

@@ -7,13 +7,14 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
-/* While the worker runs, what looks wrong may have moved while it was looked for. */
-#define TRIES 3
+/* How often a suspect is looked for again, and the pause before it. */
+#define ROUNDS 5
+#define PAUSE_NS (200L * 1000 * 1000)
 
 struct result {
-	struct log_position *committed; /* of every source partition */
-	struct audit_line *lines;	/* likewise */
+	struct audit_line *lines; /* one for every source partition */
 	size_t n;
 	struct audit_line total;
 };
@@ -22,34 +23,45 @@ static void audit_close(struct audit *a)
 {
 	audit_queue_free(&a->queue);
 	buf_free(&a->findings.text);
+	free(a->suspects);
+	arena_free(&a->suspect_keys);
+	read_set_free(&a->doubled);
 	PQfinish(a->pg);
 	inspection_close(&a->in);
 }
 
 static void result_free(struct result *r)
 {
-	free(r->committed);
 	free(r->lines);
 }
 
-static void prepare(const struct audit *a, struct result *ret)
+/* A line for every source partition, with the group's offset. */
+static int prepare(struct audit *a, struct result *ret, struct err *err)
 {
 	const struct topics *t = &a->in.topics;
+	AUTO_FREE struct log_position *committed = NULL;
+	size_t n = 0;
+	int r;
 
 	for (size_t i = TOPIC_SOURCE; i < t->kafka->n_topics; i++)
 		ret->n += (size_t)t->partitions[i];
-	ret->committed = mem_zalloc(ret->n * sizeof(*ret->committed));
 	ret->lines = mem_zalloc(ret->n * sizeof(*ret->lines));
-	for (size_t i = TOPIC_SOURCE, at = 0; i < t->kafka->n_topics; i++)
+	committed = mem_zalloc(ret->n * sizeof(*committed));
+	for (size_t i = TOPIC_SOURCE; i < t->kafka->n_topics; i++)
 		for (int32_t p = 0; p < t->partitions[i]; p++)
-			ret->committed[at++] = (struct log_position){(int)i, p, -1};
+			committed[n++] = (struct log_position){(int)i, p, -1};
+	r = topic_reader_committed(&a->in.reader, committed, n, err);
+	for (size_t i = 0; i < n; i++)
+		ret->lines[i] = (struct audit_line){
+			.range = {.topic = committed[i].topic, .partition = committed[i].partition},
+			.committed = committed[i].offset};
+	return r;
 }
 
 static void add_up(struct result *result)
 {
 	struct audit_line *sum = &result->total;
 
-	*sum = (struct audit_line){0};
 	for (size_t i = 0; i < result->n; i++) {
 		const struct audit_line *l = &result->lines[i];
 
@@ -65,46 +77,48 @@ static void add_up(struct result *result)
 	}
 }
 
-static bool is_clean(const struct audit *a, const struct result *result)
-{
-	return !a->doubled && !result->total.missing && !result->total.different;
-}
-
 /*
  * The order matters beside a running worker: what lies below the committed offsets is in the queue
  * when that is read afterwards, and what leaves it after that is in Postgres, which is read last.
  */
-static int audit_once(struct audit *a, struct result *result, struct err *err)
+static int look(struct audit *a, struct result *result, struct err *err)
 {
 	int r;
 
-	audit_queue_free(&a->queue);
-	a->findings.n = 0;
-	a->findings.text.n = 0;
-	a->doubled = 0;
-	if ((r = topic_reader_committed(&a->in.reader, result->committed, result->n, err)) ||
-		(r = audit_queue_read(a, err)) || (r = audit_queue_doubles(a, err)))
+	if ((r = prepare(a, result, err)) || (r = audit_queue_advance(a, err)))
 		return r;
-	for (size_t i = 0; i < result->n && !r; i++) {
-		const struct log_position *c = &result->committed[i];
-
-		r = audit_source(a, c->topic, c->partition, c->offset, &result->lines[i], err);
-	}
-	add_up(result);
+	audit_queue_doubles(a, NULL, &a->doubled);
+	for (size_t i = 0; i < result->n && !r; i++)
+		r = audit_source(a, &result->lines[i], err);
 	return r;
+}
+
+static int look_again(struct audit *a, struct err *err)
+{
+	static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct read_set still = {0};
+	int r;
+
+	nanosleep(&pause, NULL);
+	if ((r = audit_queue_advance(a, err)) || (r = audit_judge_again(a, err)))
+		return r;
+	audit_queue_doubles(a, &a->doubled, &still);
+	read_set_free(&a->doubled);
+	a->doubled = still;
+	return 0;
 }
 
 static int audit(struct audit *a, struct result *result, struct err *err)
 {
-	bool moved = true;
-	int r = 0;
+	int r = look(a, result, err);
 
-	for (int try = 0; try < TRIES && moved && !r; try++) {
-		r = audit_once(a, result, err);
-		moved = false;
-		if (!r && !is_clean(a, result))
-			r = audit_queue_moved(a, &moved, err);
-	}
+	for (int i = 0; i < ROUNDS && !r && (a->n_suspects || a->doubled.n); i++)
+		r = look_again(a, err);
+	if (!r)
+		r = audit_queue_report_doubles(a, err);
+	if (!r)
+		audit_condemn(a);
+	add_up(result);
 	return r;
 }
 
@@ -142,7 +156,7 @@ static void print_text(const struct audit *a, const struct result *result)
 		print_counts(&result->lines[i], 0);
 	}
 	printf("total: ");
-	print_counts(&result->total, a->doubled);
+	print_counts(&result->total, a->doubled.n);
 }
 
 static void print_object(json_t *o, const struct audit_line *l)
@@ -173,7 +187,7 @@ static void print_json(const struct audit *a, const struct result *result)
 				"to", (json_int_t)last_offset(range)),
 			&result->lines[i]);
 	}
-	print_object(json_pack("{s:b, s:I}", "total", 1, "doubled", (json_int_t)a->doubled),
+	print_object(json_pack("{s:b, s:I}", "total", 1, "doubled", (json_int_t)a->doubled.n),
 		&result->total);
 }
 
@@ -184,7 +198,7 @@ static void print_findings(const struct audit *a)
 	if (f->text.n)
 		fwrite(f->text.p, 1, f->text.n, stderr);
 	if (f->n > FINDINGS_MAX)
-		fprintf(stderr, "... and %u more\n", f->n - FINDINGS_MAX);
+		fprintf(stderr, "... and %llu more\n", (unsigned long long)f->n - FINDINGS_MAX);
 }
 
 int cmd_audit(const struct config *config, struct err *err)
@@ -197,11 +211,11 @@ int cmd_audit(const struct config *config, struct err *err)
 		(r = pg_connect(config->sink_conninfo, &a.pg, err)))
 		return r;
 	a.decode = topics_decode_rules(&a.in.topics, config);
-	prepare(&a, &result);
 	r = audit(&a, &result, err);
 	if (r)
 		return r;
 	print_findings(&a);
 	(config->json ? print_json : print_text)(&a, &result);
-	return is_clean(&a, &result) ? STATUS_OK : STATUS_MISMATCH;
+	return a.doubled.n || result.total.missing || result.total.different ? STATUS_MISMATCH
+									     : STATUS_OK;
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINE_BYTES_MAX (64u * 1024u * 1024u)
+#define LINE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define FLUSH_MS 200
 
 struct putting {
@@ -123,7 +123,7 @@ static int put_input(struct putting *p, struct err *err)
 		n = fread(buf_reserve(&text, 65536), 1, 65536, stdin);
 		text.n += n;
 		if (text.n > LINE_BYTES_MAX)
-			return err_set(err, ERR_CONFIG, "line %llu is longer than %u bytes",
+			return err_set(err, ERR_CONFIG, "line %llu is longer than %zu bytes",
 				(unsigned long long)p->lines + 1, LINE_BYTES_MAX);
 		r = put_lines(p, &text, n == 0, err);
 	}

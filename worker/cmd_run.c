@@ -168,17 +168,17 @@ static void print_stats(const struct loop_stats *s)
 
 static int finish(struct worker *w, int r, const struct err *err)
 {
-	const struct loop_stats *stats = w->loop ? loop_stats(w->loop) : NULL;
+	const struct loop_stats *stats =
+		w->config->until_idle && w->loop ? loop_stats(w->loop) : NULL;
 
-	if (w->config->until_idle && stats)
+	if (stats)
 		print_stats(stats);
 	if (r) {
 		report_event(w->report, 'E', "ended", "%s", err->text);
 		return status_of_error(r);
 	}
 	report_event(w->report, 'I', "ended", "as asked");
-	return w->config->until_idle && stats->requeued + stats->parked ? STATUS_SOME_FAILED
-									: STATUS_OK;
+	return stats && stats->requeued + stats->parked ? STATUS_SOME_FAILED : STATUS_OK;
 }
 
 int cmd_run(const struct config *config, struct err *err)

@@ -1,8 +1,11 @@
 #include "kafka_admin.h"
 
-#include <stdlib.h>
+#include "clock.h"
 
-#define CALL_TIMEOUT_MS 15000
+#include <stdlib.h>
+#include <time.h>
+
+#define CALL_TIMEOUT_MS 10000
 
 struct kafka_admin {
 	struct kafka_shared shared;
@@ -194,6 +197,24 @@ static int create_failed(const rd_kafka_topic_result_t *result, struct err *err)
 		why ? why : rd_kafka_err2str(error));
 }
 
+/* With KRaft the controller answers before the brokers have heard of the topic: the next call would
+ * not find it. */
+static int await_topic(struct kafka_admin *a, const char *topic, struct err *err)
+{
+	static const struct timespec pause = {.tv_nsec = 20L * 1000 * 1000};
+	int64_t deadline_us = clock_steady_us(clock_system()) + CALL_TIMEOUT_MS * 1000LL;
+	int32_t partitions = 0;
+	int r;
+
+	while (!(r = kafka_admin_partitions(a, topic, &partitions, err)) && !partitions) {
+		if (clock_steady_us(clock_system()) > deadline_us)
+			return err_set(err, ERR_UNREACHABLE,
+				"topic %s was created, but the brokers do not show it", topic);
+		nanosleep(&pause, NULL);
+	}
+	return r;
+}
+
 int kafka_admin_create(struct kafka_admin *a, const char *topic, int32_t partitions,
 	const struct kafka_pair *v, size_t n, struct err *err)
 {
@@ -205,16 +226,17 @@ int kafka_admin_create(struct kafka_admin *a, const char *topic, int32_t partiti
 	CLEANUP(event_destroyp) rd_kafka_event_t *event = NULL;
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_NO_ERROR;
 	size_t n_results;
+	int r;
 
 	for (size_t i = 0; i < n; i++)
 		rd_kafka_NewTopic_set_config(wanted, v[i].name, v[i].value);
-	/* Returns once the topic is on its leaders, so that the next call finds it. */
 	rd_kafka_AdminOptions_set_operation_timeout(options, CALL_TIMEOUT_MS, NULL, 0);
 	rd_kafka_CreateTopics(a->handle.rk, &wanted, 1, options, a->queue);
 	event = await(a, &error);
 	if (!event)
 		return fail(a, error, "creating", topic, err);
-	return create_failed(rd_kafka_CreateTopics_result_topics(
-				     rd_kafka_event_CreateTopics_result(event), &n_results)[0],
+	r = create_failed(rd_kafka_CreateTopics_result_topics(
+				  rd_kafka_event_CreateTopics_result(event), &n_results)[0],
 		err);
+	return r ? r : await_topic(a, topic, err);
 }

@@ -11,14 +11,14 @@
 int kafka_fetcher_open(struct kafka_fetcher *f, struct kafka_shared *s,
 	const struct kafka_fetch_tuning *tuning, struct err *err)
 {
-	char bytes[16];
+	char bytes[16], records[16], kib[16];
 	const struct kafka_pair defaults[] = {
 		{"fetch.wait.max.ms", tuning->wait_ms},
 		{"fetch.error.backoff.ms", "100"},
 		{"fetch.max.bytes", bytes},
 		{"fetch.message.max.bytes", tuning->partition_bytes},
-		{"queued.min.messages", tuning->queued_records},
-		{"queued.max.messages.kbytes", tuning->queued_kib},
+		{"queued.min.messages", records},
+		{"queued.max.messages.kbytes", kib},
 		{NULL, NULL},
 	};
 	const struct kafka_pair fixed[] = {
@@ -38,13 +38,17 @@ int kafka_fetcher_open(struct kafka_fetcher *f, struct kafka_shared *s,
 	snprintf(bytes, sizeof(bytes), "%d",
 		s->config->message_max_bytes > FETCH_BYTES ? s->config->message_max_bytes
 							   : FETCH_BYTES);
+	snprintf(records, sizeof(records), "%d", tuning->queued_records);
+	snprintf(kib, sizeof(kib), "%d", tuning->queued_kib);
 	r = kafka_conf_new(s, defaults, fixed, &conf, err);
 	if (!r)
 		r = kafka_handle_open(&f->handle, s, tuning->role, RD_KAFKA_CONSUMER, conf, err);
 	if (r)
 		return r;
 	f->queue = rd_kafka_queue_new(f->handle.rk);
-	f->topics = mem_zalloc(s->config->n_topics * sizeof(*f->topics));
+	f->queued_records = tuning->queued_records;
+	f->queued_kib = tuning->queued_kib;
+	f->topics = mem_zalloc(s->config->n_topics * sizeof(rd_kafka_topic_t *));
 	f->slots = mem_zalloc(s->config->n_topics * sizeof(*f->slots));
 	return 0;
 }
@@ -205,23 +209,29 @@ static void note_trouble(struct kafka_fetcher *f, struct kafka_slot *slot, rd_ka
 	slot->broken = kafka_err_class(code) != ERR_UNREACHABLE; /* librdkafka tries those again */
 }
 
-static int give_trouble(struct kafka_fetcher *f, struct err *err)
+static int fail_at(struct kafka_fetcher *f, struct log_position at, struct err *err)
 {
-	struct log_position at = {0, -1, -1};
-	struct kafka_slot *slot = NULL;
-	enum err_class class;
+	struct kafka_slot *slot = &f->slots[at.topic].v[at.partition];
+	enum err_class class = kafka_err_class(slot->trouble);
 
-	while ((!slot || !slot->trouble) && next_started(f, &at))
-		slot = &f->slots[at.topic].v[at.partition];
 	at.offset = slot->next;
-	class = kafka_err_class(slot->trouble);
+	f->trouble_at = at;
 	err_set(err, class, "%s [%d] offset %lld: %s", f->handle.shared->config->topics[at.topic],
 		at.partition, (long long)at.offset,
 		class == ERR_RANGE ? "the log does not hold this offset"
 				   : rd_kafka_err2str(slot->trouble));
 	forget_trouble(f, slot);
-	f->trouble_at = at;
 	return class;
+}
+
+static int give_trouble(struct kafka_fetcher *f, struct err *err)
+{
+	struct log_position at = {0, -1, -1};
+
+	while (next_started(f, &at))
+		if (f->slots[at.topic].v[at.partition].trouble)
+			return fail_at(f, at, err);
+	return 0;
 }
 
 /* True where m is a record to give out; then *ret has taken it over. */
@@ -281,17 +291,46 @@ static bool accept_message(struct kafka_fetcher *f, struct arena *arena, rd_kafk
 	return given;
 }
 
+/*
+ * Once librdkafka 2.0.2 has enough queued, it looks again only after up to a second
+ * (rdkafka_fetcher.c, fetch_decide: "indefinite backoff"; later versions have
+ * fetch.queue.backoff.ms). A seek to where we are wakes it. It drops what is on its way, so it is
+ * done only where that has probably happened.
+ */
+static void wake_fetching(struct kafka_fetcher *f)
+{
+	struct log_position pos = {0, -1, -1};
+
+	if (f->run_records >= f->queued_records / 2 ||
+		f->run_bytes >= (int64_t)f->queued_kib * 1024 / 2)
+		while (next_started(f, &pos))
+			rd_kafka_seek(f->topics[pos.topic], pos.partition,
+				f->slots[pos.topic].v[pos.partition].next, 0);
+	f->run_records = f->run_bytes = 0;
+}
+
+static size_t pop_at_once(struct kafka_fetcher *f, size_t from, size_t max)
+{
+	ssize_t n = rd_kafka_consume_batch_queue(f->queue, 0, f->popped + from, max - from);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* librdkafka waits until the array is full; we want what is there, or else the first to come. */
 static size_t pop(struct kafka_fetcher *f, size_t max, int timeout_ms)
 {
-	ssize_t n = rd_kafka_consume_batch_queue(f->queue, 0, f->popped, max);
+	size_t n = pop_at_once(f, 0, max);
 
-	if (n == 0 && timeout_ms > 0) {
-		n = rd_kafka_consume_batch_queue(f->queue, timeout_ms, f->popped, 1);
-		if (n == 1 && max > 1)
-			n += rd_kafka_consume_batch_queue(f->queue, 0, f->popped + 1, max - 1);
+	if (n == 0) {
+		wake_fetching(f);
+		if (timeout_ms > 0 &&
+			rd_kafka_consume_batch_queue(f->queue, timeout_ms, f->popped, 1) == 1)
+			n = 1 + pop_at_once(f, 1, max);
 	}
-	return n > 0 ? (size_t)n : 0;
+	for (size_t i = 0; i < n; i++)
+		f->run_bytes += (int64_t)(f->popped[i]->len + f->popped[i]->key_len);
+	f->run_records += (int64_t)n;
+	return n;
 }
 
 int kafka_fetcher_take(struct kafka_fetcher *f, struct arena *arena, struct log_message *v,
@@ -301,8 +340,10 @@ int kafka_fetcher_take(struct kafka_fetcher *f, struct arena *arena, struct log_
 
 	*ret_n = 0;
 	kafka_handle_serve(&f->handle);
-	popped = pop(
-		f, max < KAFKA_FETCH_MAX ? max : KAFKA_FETCH_MAX, f->n_troubled ? 0 : timeout_ms);
+	/* What was before it in its partition has been given out by now. */
+	if (f->n_troubled)
+		return give_trouble(f, err);
+	popped = pop(f, max < KAFKA_FETCH_MAX ? max : KAFKA_FETCH_MAX, timeout_ms);
 	for (size_t i = 0; i < popped; i++)
 		if (accept_message(f, arena, f->popped[i], &v[*ret_n]))
 			(*ret_n)++;

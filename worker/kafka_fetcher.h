@@ -34,6 +34,9 @@ struct kafka_fetcher {
 	rd_kafka_topic_t **topics; /* by topic number */
 	struct kafka_slots *slots; /* likewise */
 	size_t n_started;
+	int queued_records, queued_kib;
+	/* Taken since the queue was seen empty. */
+	int64_t run_records, run_bytes;
 	rd_kafka_message_t *popped[KAFKA_FETCH_MAX];
 	size_t n_troubled;
 	struct log_position trouble_at; /* where the error that was given out last happened */
@@ -42,10 +45,10 @@ struct kafka_fetcher {
 /* What differs between the handles that fetch; see librdkafka's CONFIGURATION.md. */
 struct kafka_fetch_tuning {
 	const char *role;
-	const char *wait_ms;	    /* how long a fetch with nothing to give blocks the next one */
+	const char *wait_ms;	     /* how long a fetch with nothing to give blocks the next one */
 	const char *partition_bytes; /* of one partition, in one fetch; as compressed */
-	const char *queued_records;  /* fetched ahead */
-	const char *queued_kib;
+	int queued_records;	     /* fetched ahead */
+	int queued_kib;
 };
 
 /* Opens the handle where it is closed. */

@@ -1,11 +1,12 @@
 #include "kafka_group.h"
 
 #include "clock.h"
+#include "failpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEAVE_TIMEOUT_US (3 * 1000000)
+#define LEAVE_TIMEOUT_US 3000000
 #define HEARTBEAT_MAX_MS 3000
 
 static void forget_generation(struct kafka_group *g)
@@ -63,9 +64,8 @@ static int open_handle(struct kafka_group *g, struct err *err)
 	char heartbeat[16];
 	const struct kafka_pair defaults[] = {
 		{"heartbeat.interval.ms", heartbeat},
-		/* A partition that is added to a source is found as soon. */
-		{"topic.metadata.refresh.interval.ms", "30000"},
-		{"socket.timeout.ms", "10000"},
+		/* How soon a topic that was missing, or a partition that was added, is found. */
+		{"topic.metadata.refresh.interval.ms", "5000"},
 		{NULL, NULL},
 	};
 	const struct kafka_pair fixed[] = {
@@ -191,6 +191,8 @@ static int check_membership(const rd_kafka_consumer_group_metadata_t *metadata, 
 	size_t size;
 	int r = 0;
 
+	if (!metadata)
+		return err_set(err, ERR_UNREACHABLE, "the membership was lost");
 	rd_kafka_error_destroy(rd_kafka_consumer_group_metadata_write(metadata, &buffer, &size));
 	group = (const char *)buffer + sizeof(magic) + sizeof(generation);
 	if (memcmp(buffer, magic, sizeof(magic)) != 0) {
@@ -231,6 +233,7 @@ int kafka_group_assignment(
 int kafka_group_release(struct kafka_group *g, struct err *err)
 {
 	(void)err;
+	FAILPOINT("in-rebalance");
 	forget_generation(g);
 	answer(g);
 	return 0;

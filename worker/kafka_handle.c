@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <syslog.h>
 
-#define REPORT_WINDOW_US (10 * 1000000)
+#define REPORT_WINDOW_US 10000000
 #define REPORTS_PER_WINDOW 20
 
 static const struct {
@@ -158,13 +158,17 @@ int kafka_conf_new(struct kafka_shared *s, const struct kafka_pair *defaults,
 		{"allow.auto.create.topics", "false"},
 		{NULL, NULL},
 	};
+	const struct kafka_pair basic[] = {
+		{"client.id", "meter-dlq"},
+		{"bootstrap.servers", s->config->bootstrap_servers},
+		{"socket.timeout.ms", "10000"},
+		{NULL, NULL},
+	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	int r = set(conf, "client.id", "meter-dlq", err);
+	int r = set_all(conf, basic, err);
 
 	snprintf(session, sizeof(session), "%d", s->config->session_timeout_ms);
 	snprintf(bytes, sizeof(bytes), "%d", s->config->message_max_bytes);
-	if (!r)
-		r = set(conf, "bootstrap.servers", s->config->bootstrap_servers, err);
 	if (!r)
 		r = set_all(conf, defaults, err);
 	for (size_t i = 0; !r && i < s->config->n_settings; i++)

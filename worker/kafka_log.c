@@ -50,8 +50,8 @@ static int open_fetcher(struct kafka_log *l, struct err *err)
 		.role = "fetch",
 		.wait_ms = "100",
 		.partition_bytes = "1048576",
-		.queued_records = "20000",
-		.queued_kib = "8192",
+		.queued_records = 20000,
+		.queued_kib = 8192,
 	};
 
 	return kafka_fetcher_open(&l->fetcher, &l->shared, &tuning, err);

@@ -1,5 +1,7 @@
 #include "kafka_reader.h"
 
+#include "failpoint.h"
+
 #include <stdio.h>
 
 #define TRIM_TIMEOUT_MS 10000
@@ -12,8 +14,8 @@ static int open_fetcher(struct kafka_reader *r, struct err *err)
 		.role = "read",
 		.wait_ms = "5",
 		.partition_bytes = "262144",
-		.queued_records = "20000",
-		.queued_kib = "8192",
+		.queued_records = 20000,
+		.queued_kib = 8192,
 	};
 
 	return kafka_fetcher_open(&r->fetcher, r->shared, &tuning, err);
@@ -23,11 +25,9 @@ static int open_look(struct kafka_reader *r, struct err *err)
 {
 	static const struct kafka_pair defaults[] = {{NULL, NULL}};
 	static const struct kafka_pair fixed[] = {
-		/* Else the high watermark is the last stable offset (rdkafka_request.c,
-		 * ListOffsets takes the handle's isolation level). */
+		/* Else the last stable offset takes the place of the high watermark
+		 * (rdkafka_request.c, ListOffsets). */
 		{"isolation.level", "read_uncommitted"},
-		/* rd_kafka_query_watermark_offsets waits for a sent request as long as this. */
-		{"socket.timeout.ms", "2000"},
 		{NULL, NULL},
 	};
 	rd_kafka_conf_t *conf;
@@ -95,25 +95,52 @@ int kafka_reader_next(struct kafka_reader *r, struct arena *arena, struct log_me
 		rc = kafka_fetcher_take(f, arena, v, max, timeout_ms, ret_n, err);
 	if (rc == ERR_RANGE)
 		rc = skip_what_is_gone(r, err);
+	/* What a worker reads first is its restore. */
+	if (*ret_n)
+		FAILPOINT("in-restore");
 	*ret_done = !rc && f->n_started == 0;
 	return rc;
+}
+
+/*
+ * which: RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END, in ListOffsets the "time" of the first
+ * and the next record. rd_kafka_query_watermark_offsets does the same, but heeds no time-out once
+ * its requests are sent (rdkafka.c).
+ */
+static int list_offset(struct kafka_reader *r, int topic, int32_t partition, int64_t which,
+	int64_t *ret, struct err *err)
+{
+	const char *name = r->shared->config->topics[topic];
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_t *place =
+		rd_kafka_topic_partition_list_add(list, name, partition);
+	rd_kafka_resp_err_t code;
+
+	place->offset = which;
+	code = rd_kafka_offsets_for_times(r->look.rk, list, KAFKA_TURN_MS);
+	if (!code)
+		code = place->err;
+	*ret = place->offset;
+	rd_kafka_topic_partition_list_destroy(list);
+	if (code)
+		return err_set(err, kafka_err_class(code), "watermarks of %s [%d]: %s", name,
+			partition, rd_kafka_err2str(code));
+	if (*ret < 0)
+		return err_set(
+			err, ERR_UNREACHABLE, "watermarks of %s [%d]: not known", name, partition);
+	return 0;
 }
 
 int kafka_reader_watermarks(struct kafka_reader *r, int topic, int32_t partition, int64_t *ret_low,
 	int64_t *ret_high, struct err *err)
 {
-	const char *name = r->shared->config->topics[topic];
-	rd_kafka_resp_err_t code;
 	int rc = open_look(r, err);
 
-	if (rc)
-		return rc;
-	code = rd_kafka_query_watermark_offsets(
-		r->look.rk, name, partition, ret_low, ret_high, KAFKA_TURN_MS);
-	if (code)
-		return err_set(err, kafka_err_class(code), "watermarks of %s [%d]: %s", name,
-			partition, rd_kafka_err2str(code));
-	return 0;
+	if (!rc)
+		rc = list_offset(r, topic, partition, RD_KAFKA_OFFSET_BEGINNING, ret_low, err);
+	if (!rc)
+		rc = list_offset(r, topic, partition, RD_KAFKA_OFFSET_END, ret_high, err);
+	return rc;
 }
 
 void kafka_reader_trim(struct kafka_reader *r, int topic, int32_t partition, int64_t offset)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLEAN_COMMIT_US (2 * 1000000)
-#define FENCED_TWICE_US (60 * 1000000)
+#define CLEAN_COMMIT_US 2000000
+#define FENCED_TWICE_US 60000000
 #define POLL_MS 10
 
 void kafka_txn_init(struct kafka_txn *t, struct kafka_shared *s)
@@ -101,7 +101,7 @@ static int open_producer(struct kafka_txn *t, struct err *err)
 	r = kafka_handle_open(&t->handle, t->shared, "produce", RD_KAFKA_PRODUCER, conf, err);
 	if (r)
 		return r;
-	t->topics = mem_zalloc(config->n_topics * sizeof(*t->topics));
+	t->topics = mem_zalloc(config->n_topics * sizeof(rd_kafka_topic_t *));
 	t->state = TXN_STARTING;
 	return 0;
 }

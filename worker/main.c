@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MAX (2u * 1024u * 1024u)
+#define FILE_BYTES_MAX ((size_t)2 * 1024 * 1024)
 
 extern char **environ; /* POSIX leaves it to the program to declare it */
 

@@ -237,8 +237,10 @@ bool pg_transaction_outcomes(
 	for (size_t i = 0, from = 0; from < t->n; i++, from += t->per_statement) {
 		size_t n = t->n - from < t->per_statement ? t->n - from : t->per_statement;
 
-		if (!read_rows(t, arena, t->results[i], outcomes + from, n))
+		if (!read_rows(t, arena, t->results[i], outcomes + from, n)) {
+			memset(outcomes, 0, t->n * sizeof(*outcomes));
 			return false;
+		}
 	}
 	return true;
 }

@@ -42,7 +42,7 @@ void pg_transaction_send(struct pg_transaction *t, struct pg_connection *c,
 bool pg_transaction_receive(struct pg_transaction *t, struct pg_connection *c);
 /*
  * The outcomes of all n reads of a transaction without error; texts into arena. False: the function
- * broke the contract, t->error says how.
+ * broke the contract, t->error says how, and no read has an outcome.
  */
 bool pg_transaction_outcomes(
 	struct pg_transaction *t, struct arena *arena, struct outcome *outcomes);

@@ -269,10 +269,21 @@ int replay_take(struct loop *l, int64_t now_us, struct err *err)
 	return r;
 }
 
+static bool all_scanned(const struct loop *l)
+{
+	for (int32_t p = 0; p < l->config->partitions; p++)
+		if (l->owned[p] && !l->owned[p]->replay.scanned_us)
+			return false;
+	return true;
+}
+
 bool replay_pending(struct loop *l, int64_t now_us)
 {
 	if (l->reader.owned)
 		return true;
+	/* Without replay.auto nothing falls due; but what has expired is looked for. */
+	if (!l->config->replay_auto)
+		return !all_scanned(l);
 	return replay_next_due_us(l) <= now_us;
 }
 

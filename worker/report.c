@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define QUIET_US (10 * 1000000)
+#define QUIET_US (10LL * 1000 * 1000)
 #define TEXT_BYTES 1024
 #define SLOTS 64
 
@@ -93,7 +93,7 @@ static void format_json(struct buf *out, const char *time, char level, const cha
 /* One line is one write, so that lines of several processes do not mix. */
 static void write_line(struct buf *line)
 {
-	const uint8_t *p = line->p;
+	const uint8_t *p;
 	size_t left;
 
 	for (size_t i = 0; i < line->n; i++)

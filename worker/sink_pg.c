@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "failpoint.h"
 #include "pg_transaction.h"
 
 /* Beyond the time-outs of its statements, after which a call is given up. */
@@ -98,9 +99,14 @@ static void transaction_done(struct sink_pg *s)
 	struct sink_result error = s->transaction.error;
 
 	add_advice(&error);
-	/* Outage classes are of this server or this connection: 25006 after a failover, 57P01. */
-	if (error.class == SQL_OUTAGE)
+	/*
+	 * Outage classes are of this server or this connection: 25006 after a failover, 57P01. What
+	 * the contract lacks a session may not see when it comes: its search_path is resolved once.
+	 */
+	if (error.class == SQL_OUTAGE || error.class == SQL_CONTRACT)
 		close_connection(s);
+	if (error.class == SQL_OK && s->phase == PHASE_CALLING && s->kind != SINK_PROBE)
+		FAILPOINT("after-sink-commit");
 	if (error.class != SQL_OK || s->phase == PHASE_CALLING) {
 		finish(s, &error);
 		return;

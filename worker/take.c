@@ -18,19 +18,12 @@ struct log_position *loop_position(struct loop *l, int topic, int32_t partition)
 
 #define PROBE_LOOK_MS 20 /* how often a probe under way is looked at */
 
-static void hand_over(
-	struct loop *l, const struct dead_letter *d, struct slice key, int32_t partition)
+static void hand_over(struct loop *l, const struct dead_letter *d, const struct decoded *decoded,
+	int32_t partition)
 {
-	struct handover *h = &VEC_PUSH(&l->next->handovers);
-
-	*h = (struct handover){.partition = partition,
-		.key = key,
-		.inbox = {.dead_letter = d->at,
-			.seen_us = d->seen_us,
-			.record_key = d->key,
-			.payload = d->payload,
-			.headers = d->headers,
-			.headers_cut = d->headers_cut}};
+	VEC_PUSH(&l->next->handovers) = (struct handover){.partition = partition,
+		.key = decoded->record.idempotency_key,
+		.inbox = dead_letter_to_inbox(d, decoded)};
 	l->next->stats.handed_over++;
 }
 
@@ -79,7 +72,7 @@ static void take_dead_letter(
 	partition = hash_partition(decoded.record.idempotency_key, l->config->partitions);
 	o = l->owned[partition];
 	if (!o || !o->assigned) {
-		hand_over(l, d, decoded.record.idempotency_key, partition);
+		hand_over(l, d, &decoded, partition);
 		return;
 	}
 	key = hash_key(&l->fold_rules.seed, decoded.record.idempotency_key);
@@ -130,12 +123,8 @@ static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now
 		*ret = dead_letter_of_message(l, m, now_us);
 		return 0;
 	}
-	*ret = (struct dead_letter){.at = in.dead_letter,
-		.seen_us = in.seen_us,
-		.key = in.record_key,
-		.payload = in.payload,
-		.headers = in.headers,
-		.headers_cut = in.headers_cut};
+	if (!r)
+		*ret = dead_letter_from_inbox(&in);
 	return r;
 }
 

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #define CHUNK 1024
-#define WAIT_MS 200
+#define WAIT_MS 200L
 
 /* How long nothing has moved. */
 struct patience {
@@ -105,7 +105,7 @@ int topic_reader_read(struct topic_reader *t, const struct log_range *v, size_t 
 	while (!r && !done) {
 		arena_reset(&arena);
 		r = t->log->ops->read_next(
-			t->log, &arena, messages, CHUNK, WAIT_MS, &got, &done, err);
+			t->log, &arena, messages, CHUNK, (int)WAIT_MS, &got, &done, err);
 		if (again(&p, r)) {
 			r = 0;
 			continue;

@@ -9,7 +9,7 @@
 #include "kafka_setup.h"
 
 /* What our topics allow a record to be larger than the source does: the entry around a read. */
-#define ENVELOPE_BYTES (128 * 1024)
+#define ENVELOPE_BYTES (128LL * 1024)
 
 /* The topics as they are. By topic number, see log.h. */
 struct topics {

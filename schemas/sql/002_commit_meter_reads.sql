@@ -59,7 +59,7 @@ BEGIN
 	SELECT coalesce(array_agg(new.idempotency_key), '{}') FROM new INTO inserted;
 
 	skipped := reads - cardinality(inserted);
-	IF skipped = 0 THEN
+	IF skipped = 0 AND reads > 0 THEN -- an empty call, the probe of the contract, goes on
 		RETURN;
 	END IF;
 
@@ -108,7 +108,9 @@ BEGIN
 
 	-- The rows may be another session's that committed with synchronous_commit = off. This writes
 	-- WAL behind them, so that our COMMIT waits until they are durable too.
-	PERFORM pg_logical_emit_message(true, 'meter-dlq', '');
+	IF found > 0 THEN
+		PERFORM pg_logical_emit_message(true, 'meter-dlq', '');
+	END IF;
 END
 $function$;
 

@@ -47,6 +47,26 @@ static rd_kafka_t *client_new(rd_kafka_type_t type, const char *transactional_id
 	return rk;
 }
 
+/* The broker answers for a topic somewhat later than the controller has created it. */
+static void await_topic(rd_kafka_t *rk, const char *name)
+{
+	int64_t deadline = steady_ms() + WAIT_MS;
+	rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, name, NULL);
+	const struct rd_kafka_metadata *metadata;
+	bool there = false;
+
+	while (!there) {
+		cr_assert_lt(steady_ms(), deadline, "waited for topic %s", name);
+		if (rd_kafka_metadata(rk, 0, rkt, &metadata, WAIT_MS))
+			continue;
+		there = metadata->topics[0].err == 0 && metadata->topics[0].partition_cnt > 0;
+		for (int i = 0; i < metadata->topics[0].partition_cnt; i++)
+			there = there && metadata->topics[0].partitions[i].leader >= 0;
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(rkt);
+}
+
 void topics_create(struct topics *t, int32_t partitions)
 {
 	static const char *const kinds[] = {"dlq", "inbox", "parked", "source"};
@@ -76,6 +96,8 @@ void topics_create(struct topics *t, int32_t partitions)
 		cr_assert_not(rd_kafka_topic_result_error(results[i]), "%s",
 			rd_kafka_topic_result_error_string(results[i]));
 	rd_kafka_event_destroy(event);
+	for (int i = 0; i < TOPIC_COUNT; i++)
+		await_topic(rk, t->names[i]);
 	rd_kafka_NewTopic_destroy_array(new, TOPIC_COUNT);
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_destroy(rk);

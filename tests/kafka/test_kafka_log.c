@@ -314,7 +314,7 @@ Test(kafka_log, assigning_anew_forgets_what_was_fetched_before)
 	upstream_fill(up, t.names[SOURCE], 0, 0, 2000);
 	upstream_fill(up, t.names[TOPIC_INBOX], 0, 0, 5);
 	join(m);
-	for (int i = 0; i < 50; i++) {
+	for (int64_t i = 0; i < 50; i++) {
 		/* By now records of any earlier assignment may be queued anywhere. */
 		assign_one(m, SOURCE, 0, 100 * (i % 7));
 		fetch_n(m, 10);

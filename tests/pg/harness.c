@@ -157,7 +157,7 @@ long ask_number(PGconn *conn, const char *fmt, ...)
 	return atol(text);
 }
 
-static int64_t now_ms(void)
+int64_t now_ms(void)
 {
 	struct timespec t;
 
@@ -180,6 +180,16 @@ void await_true(PGconn *conn, const char *fmt, ...)
 			return;
 		cr_assert_lt(now_ms(), end, "waited in vain for: %s", sql);
 	}
+}
+
+void set_trap(PGconn *conn, const char *statements)
+{
+	run_sql(conn,
+		"CREATE OR REPLACE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS $t$"
+		" BEGIN IF NEW.meter_id = 'BAD' THEN %s END IF; RETURN NEW; END $t$;"
+		"CREATE OR REPLACE TRIGGER trap BEFORE INSERT ON meter_read"
+		" FOR EACH ROW EXECUTE FUNCTION trap()",
+		statements);
 }
 
 /* --- batches --- */
@@ -277,10 +287,12 @@ enum commit_verdict commit_batch(struct sink *s, struct batch *b)
 	return commit_batch_meanwhile(s, b, NULL, NULL);
 }
 
-struct sink_result call(struct sink *s, enum sink_call_kind kind, struct batch *b)
+struct sink_result probe(struct sink *s)
 {
-	s->ops->send(s, kind, b->pointers, b->n);
-	return await_result(s, &b->answers, b->outcomes, NULL, NULL);
+	struct arena unused = {0};
+
+	s->ops->send(s, SINK_PROBE, NULL, 0);
+	return await_result(s, &unused, NULL, NULL, NULL);
 }
 
 static void expect_outcome(const struct batch *b, size_t i, enum outcome_kind kind)

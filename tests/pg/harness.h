@@ -29,8 +29,13 @@ const char *sqlstate_of(PGconn *conn, const char *sql);
 /* The first column of the first row as text; the caller frees. */
 __attribute__((format(printf, 2, 3))) char *ask(PGconn *conn, const char *fmt, ...);
 __attribute__((format(printf, 2, 3))) long ask_number(PGconn *conn, const char *fmt, ...);
+int64_t now_ms(void);
 /* Asks until the answer is "t". */
 __attribute__((format(printf, 2, 3))) void await_true(PGconn *conn, const char *fmt, ...);
+
+/* Reads of the meter BAD do this when they are inserted: plpgsql statements. */
+void set_trap(PGconn *conn, const char *statements);
+#define BAD SLICE_LIT("BAD")
 
 /* Reads r00000, r00001, ... of a meter each: sequence 1, 1.50 kWh. */
 struct batch {
@@ -53,8 +58,7 @@ struct sink *sink_of(const struct database *d);
 enum commit_verdict commit_batch(struct sink *s, struct batch *b);
 enum commit_verdict commit_batch_meanwhile(
 	struct sink *s, struct batch *b, void (*idle)(void *), void *arg);
-/* One call to its end. */
-struct sink_result call(struct sink *s, enum sink_call_kind kind, struct batch *b);
+struct sink_result probe(struct sink *s);
 
 /* That every read of the batch has this outcome. */
 void expect_all(const struct batch *b, enum outcome_kind kind);

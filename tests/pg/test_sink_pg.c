@@ -215,7 +215,7 @@ Test(sink_pg, answers_larger_than_the_buffers_of_the_connection_do_not_block_it)
 	struct buf json = {0};
 
 	buf_add_str(&json, "{\"a\": \"");
-	for (int i = 0; i < 2000; i++)
+	for (int i = 0; i < 700; i++)
 		buf_printf(&json, "%d", i * 7919);
 	buf_add_str(&json, "\"}");
 	for (size_t i = 0; i < b->n; i++)

@@ -76,6 +76,9 @@ struct txn_record {
 /* What the checker counts of a decided transaction, to compare with the loop's own counters. */
 struct txn_counts {
 	unsigned intake, left, requeued, parked, redriven, handed_over;
+	unsigned queued, parked_at_intake;
+	unsigned taken;	      /* dead letters, those handed over not among them */
+	unsigned parked_with; /* of taken: went with another of the same read that was parked */
 	unsigned parked_by_cause[CAUSE_COUNT];
 };
 struct txn {

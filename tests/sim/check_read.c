@@ -93,9 +93,15 @@ static void taken_live(struct txn_check *c, const struct read *r)
 		taken_times(c, r, e);
 }
 
+/* Promise 10: only what was parked for failing gets another round. */
+static bool reopens(enum cause cause)
+{
+	return cause == CAUSE_POISON_CAP || cause == CAUSE_EXPIRED;
+}
+
 static void taken_parked(struct txn_check *c, const struct read *r)
 {
-	if (!cause_reopens(r->cause) || !r->rereads) {
+	if (!reopens(r->cause) || !r->rereads) {
 		if (!wrote_nothing(r))
 			wrong(c, r, "P10", "must only be seen");
 		return;
@@ -229,6 +235,12 @@ static void count(struct txn_check *c, const struct read *r, bool taken)
 		c->t->counts.redriven++;
 	if (!taken && r->wrote_put)
 		c->t->counts.requeued++;
+	if (taken && r->wrote_put && !r->live && !r->wrote_redriven)
+		c->t->counts.queued++;
+	if (taken && r->wrote_parked) {
+		c->t->counts.parked_at_intake++;
+		c->t->counts.parked_with += r->fresh + r->rereads - 1;
+	}
 	if (r->wrote_tombstone && !r->wrote_parked)
 		world_saw(c->w, SIM_LEFT);
 	if (!taken && r->wrote_put)

@@ -11,13 +11,16 @@ void check_touch(struct txn_check *c, struct read *r)
 	c->touched = r;
 }
 
+/* Only of what is oversize the bytes stay where they are. */
+static struct slice kept_payload(const struct letter *l)
+{
+	return l->read->unfit && l->read->unfit_cause == CAUSE_OVERSIZE ? SLICE_NULL : l->payload;
+}
+
 /* Promise 4: the bytes that arrived. */
 static void check_verbatim(struct world *w, const struct record *rec, const struct letter *l)
 {
-	bool oversize = l->read->unfit && l->read->unfit_cause == CAUSE_OVERSIZE;
-
-	if (!slice_eq(rec->payload, oversize ? SLICE_NULL : l->payload) ||
-		!slice_eq(rec->record_key, l->record_key) ||
+	if (!slice_eq(rec->payload, kept_payload(l)) || !slice_eq(rec->record_key, l->record_key) ||
 		!slice_eq(rec->headers, l->headers_encoded) || rec->headers_cut)
 		violate(w, "P4", "record of %.*s has not the bytes of its dead letter %d/%d@%lld",
 			SLICE_FMT(rec->idempotency_key), l->topic, l->partition,
@@ -185,7 +188,7 @@ static void check_handover(struct txn_check *c, struct part *part, int64_t offse
 		violate(w, "P1", "a hand-over %s", l ? "is written twice" : "names no dead letter");
 		return;
 	}
-	if (!slice_eq(in.payload, l->payload) || !slice_eq(in.record_key, l->record_key) ||
+	if (!slice_eq(in.payload, kept_payload(l)) || !slice_eq(in.record_key, l->record_key) ||
 		!slice_eq(in.headers, l->headers_encoded))
 		violate(w, "P4", "a hand-over has not the bytes of its dead letter");
 	if (l->read->key->partition != part->number)

@@ -27,6 +27,7 @@ static void take(struct txn_check *c, struct letter *l)
 
 	check_touch(c, r);
 	l->taken = true;
+	c->t->counts.taken++;
 	if (fresh) {
 		l->counted = true;
 		r->fresh++;

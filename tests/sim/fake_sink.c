@@ -22,6 +22,8 @@ static const char *failure_of(struct world *w, const struct read *r)
 		return !w->quiet && rng_percent(&w->chaos, 40) ? "22003" : NULL;
 	case NATURE_TIMEOUT:
 		return "57014";
+	case NATURE_HEAVY:
+		return "53200";
 	case NATURE_GOOD:
 	case NATURE_KILLER:
 	default:
@@ -238,7 +240,10 @@ static void take_result(
 		probe_succeeded(p);
 	for (size_t i = 0; i < c->n; i++) {
 		outcomes[i] = outcome_of(p->world, arena, c->reads[i], c->outcomes[i], c->codes[i]);
-		evidence_set(c->reads[i], p->serial, c->outcomes[i]);
+		/* Among others it may have failed for their sake. */
+		if (c->outcomes[i] != EVIDENCE_FAILED || c->n == 1 ||
+			sqlstate_class(c->codes[i]) == SQL_RECORD)
+			evidence_set(c->reads[i], p->serial, c->outcomes[i]);
 	}
 }
 

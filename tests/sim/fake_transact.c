@@ -160,7 +160,6 @@ static int send_offsets(struct attempt *a, const struct log_position *v, size_t 
 		return 0;
 	memcpy(a->txn->offsets, v, n * sizeof(*v));
 	a->txn->n_offsets = n;
-	a->txn->generation = a->p->meta_generation;
 	*ret_ok = true;
 	return 0;
 }
@@ -227,6 +226,10 @@ static void count_landed(struct process *p, const struct txn_counts *c)
 	p->landed.parked += c->parked;
 	p->landed.redriven += c->redriven;
 	p->landed.handed_over += c->handed_over;
+	p->landed.queued += c->queued;
+	p->landed.parked_at_intake += c->parked_at_intake;
+	p->landed.taken += c->taken;
+	p->landed.parked_with += c->parked_with;
 	for (size_t i = 0; i < CAUSE_COUNT; i++)
 		p->landed.parked_by_cause[i] += c->parked_by_cause[i];
 }
@@ -266,6 +269,7 @@ int fake_transact(struct log *log, struct log_record *v, size_t n,
 	if (r)
 		return r;
 	check_begins(p);
+	p->transactions++;
 	/* After an error the client is in a fatal state until it is made anew. */
 	r = p->has_producer ? attempt(&a, v, n, offsets, n_offsets) : failed(&a, "no producer");
 	if (ret->landed) {

@@ -155,7 +155,7 @@ static struct meter_key *new_meter_key(struct world *w)
 static enum read_nature any_nature(struct world *w)
 {
 	static const enum read_nature odd[] = {NATURE_POISON, NATURE_POISON, NATURE_FLAKY,
-		NATURE_FLAKY, NATURE_KILLER, NATURE_TIMEOUT};
+		NATURE_FLAKY, NATURE_KILLER, NATURE_TIMEOUT, NATURE_HEAVY};
 
 	return rng_percent(&w->data, 70) ? NATURE_GOOD : odd[rng_below(&w->data, ARRAY_LEN(odd))];
 }

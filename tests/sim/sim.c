@@ -15,20 +15,21 @@
 
 struct arguments {
 	uint64_t seeds, first, seed, shrink_seed;
-	bool one, shrink, rare_is_fine;
+	bool one, shrink, rare_is_fine, first_failure;
 	unsigned jobs;
 	struct options options;
 };
 
 static const char usage[] =
-	"usage: sim [--seeds N] [--first S] [--steps N] [--jobs N] [--rare-ok]\n"
+	"usage: sim [--seeds N] [--first S] [--steps N] [--jobs N] [--rare-ok] [--first-failure]\n"
 	"       sim --seed S [-v] [--steps N] [--letters N] [--without FAULT,...]\n"
 	"       sim --shrink S [--steps N]\n"
 	"Runs N seeds from S on and says what they saw; or one seed, -v with its trace; or looks "
 	"for\n"
 	"a shorter run that breaks the same promise. Exit 1: a promise was broken, or something "
 	"was\n"
-	"seen by less than 1% of the seeds (--rare-ok: that is fine).\n";
+	"seen by less than 1% of the seeds (--rare-ok: that is fine). --first-failure stops "
+	"there.\n";
 
 static bool without(struct options *o, const char *list)
 {
@@ -55,7 +56,8 @@ static bool parse(int argc, char **argv, struct arguments *a)
 		{"steps", required_argument, NULL, 't'}, {"letters", required_argument, NULL, 'l'},
 		{"without", required_argument, NULL, 'w'}, {"jobs", required_argument, NULL, 'j'},
 		{"shrink", required_argument, NULL, 'x'}, {"rare-ok", no_argument, NULL, 'r'},
-		{"verbose", no_argument, NULL, 'v'}, {NULL, 0, NULL, 0}};
+		{"first-failure", no_argument, NULL, 'i'}, {"verbose", no_argument, NULL, 'v'},
+		{NULL, 0, NULL, 0}};
 	bool ok = true;
 	int c;
 
@@ -92,6 +94,9 @@ static bool parse(int argc, char **argv, struct arguments *a)
 		case 'r':
 			a->rare_is_fine = true;
 			break;
+		case 'i':
+			a->first_failure = true;
+			break;
 		case 'v':
 			a->options.verbose = true;
 			break;
@@ -107,7 +112,8 @@ static void run_seeds(const struct arguments *a, uint64_t from, uint64_t every, 
 {
 	struct world *w = world_new();
 
-	for (uint64_t s = from; s < a->first + a->seeds; s += every) {
+	for (uint64_t s = from; s < a->first + a->seeds && !(a->first_failure && ret->failed);
+		s += every) {
 		world_run(w, s, &a->options);
 		summary_add(ret, w);
 	}

@@ -18,6 +18,7 @@ enum read_nature {
 	NATURE_FLAKY,	/* now and then; good once the faults have stopped */
 	NATURE_KILLER,	/* its backend dies */
 	NATURE_TIMEOUT, /* its statement times out */
+	NATURE_HEAVY,	/* its statement fails with an outage class: out of memory */
 };
 
 /* What a process has been told of a read since its last transaction that touched it. */

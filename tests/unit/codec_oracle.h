@@ -166,6 +166,15 @@ static inline struct parked get_parked(struct arena *a, const avro_value_t *v)
 	};
 }
 
+static inline struct oversize get_oversize(avro_value_t value)
+{
+	avro_value_t record = branch_of(value);
+
+	if (is_null(record))
+		return (struct oversize){0};
+	return (struct oversize){get_slice(&record, "message"), get_content(&record)};
+}
+
 static inline struct inbox get_inbox(struct arena *a, const avro_value_t *v)
 {
 	return (struct inbox){
@@ -175,6 +184,7 @@ static inline struct inbox get_inbox(struct arena *a, const avro_value_t *v)
 		.payload = get_slice(v, "payload"),
 		.headers = get_headers(a, v),
 		.headers_cut = (uint32_t)get_number(v, "headers_cut"),
+		.oversize = get_oversize(field(v, "oversize")),
 	};
 }
 
@@ -278,11 +288,24 @@ static inline void set_error(avro_value_t value, const struct record_error *e)
 	set_slice(&value, "message", e->message);
 }
 
+static inline void set_content(const avro_value_t *record, uint64_t content)
+{
+	avro_value_t value = field(record, "content");
+	uint64_t big_endian = htobe64(content);
+
+	MUST(avro_value_set_fixed(&value, &big_endian, sizeof(big_endian)));
+}
+
+static inline void set_oversize(avro_value_t value, struct oversize o)
+{
+	if (!choose(&value, !slice_is_null(o.message)))
+		return;
+	set_content(&value, o.content);
+	set_slice(&value, "message", o.message);
+}
+
 static inline void set_record(const avro_value_t *v, const struct record *r)
 {
-	avro_value_t fixed = field(v, "content");
-	uint64_t content = htobe64(r->content);
-
 	set_slice(v, "idempotency_key", r->idempotency_key);
 	set_slice(v, "payload", r->payload);
 	set_headers(v, r->headers);
@@ -297,7 +320,7 @@ static inline void set_record(const avro_value_t *v, const struct record *r)
 	set_position(field(v, "origin"), r->origin);
 	set_position(field(v, "dead_letter"), r->dead_letter);
 	set_error(field(v, "error"), &r->error);
-	MUST(avro_value_set_fixed(&fixed, &content, sizeof(content)));
+	set_content(v, r->content);
 	set_number(v, "headers_cut", r->headers_cut);
 	set_number(v, "error_cut", r->error_cut);
 }
@@ -324,6 +347,7 @@ static inline void set_inbox(const avro_value_t *v, const struct inbox *i)
 	set_slice(v, "payload", i->payload);
 	set_headers(v, i->headers);
 	set_number(v, "headers_cut", i->headers_cut);
+	set_oversize(field(v, "oversize"), i->oversize);
 }
 
 static inline void set_checkpoint(const avro_value_t *v, const struct checkpoint *c)

@@ -123,9 +123,11 @@ Test(codec, null_and_empty_are_kept_apart_in_an_inbox_record)
 
 	cr_assert_eq(inbox_decode(inbox_encode(&arena, &sent), &got, NULL), 0);
 	cr_assert(slice_is_null(got.record_key) && slice_is_null(got.payload));
-	sent.record_key = sent.payload = SLICE_LIT("");
+	cr_assert(slice_is_null(got.oversize.message));
+	sent.record_key = sent.payload = sent.oversize.message = SLICE_LIT("");
 	cr_assert_eq(inbox_decode(inbox_encode(&arena, &sent), &got, NULL), 0);
 	cr_assert(slice_eq(got.record_key, SLICE_LIT("")) && slice_eq(got.payload, SLICE_LIT("")));
+	cr_assert(slice_eq(got.oversize.message, SLICE_LIT("")));
 	arena_free(&arena);
 }
 
@@ -144,6 +146,22 @@ Test(codec, numbers_at_both_ends_of_their_range_come_back_equal)
 	r.error = (struct record_error){SLICE_LIT("c"), SLICE_LIT("d"), SLICE_LIT("m")};
 	got = through_bytes(&arena, &r);
 	cr_assert(record_eq(&got, &r));
+	arena_free(&arena);
+}
+
+Test(codec, an_inbox_record_of_the_longest_numbers_comes_back_equal)
+{
+	struct inbox sent = {.dead_letter = {SLICE_LIT(""), INT32_MIN, INT64_MIN},
+		.seen_us = INT64_MIN,
+		.record_key = SLICE_LIT(""),
+		.payload = SLICE_LIT(""),
+		.headers_cut = INT32_MAX,
+		.oversize = {SLICE_LIT(""), UINT64_MAX}};
+	struct arena arena = {0};
+	struct inbox got;
+
+	cr_assert_eq(inbox_decode(inbox_encode(&arena, &sent), &got, NULL), 0);
+	cr_assert(inbox_eq(&got, &sent));
 	arena_free(&arena);
 }
 

@@ -264,7 +264,7 @@ static void expect_headers(struct slice tail, const char *wanted)
 
 Test(codec_hostile, what_is_wrong_is_named_with_its_field_and_place)
 {
-	expect_headers(SLICE_LIT("\x00\x00"), "");
+	expect_headers(SLICE_LIT("\x00\x00\x00"), "");
 	expect_headers(SLICE_LIT("\x00\x01"),
 		"InboxRecord.headers_cut at byte 18: -1 is not within 0 to 2147483647");
 	expect_headers(SLICE_LIT("\x00\x80\x80\x80\x80\x10"),
@@ -275,6 +275,12 @@ Test(codec_hostile, what_is_wrong_is_named_with_its_field_and_place)
 		"InboxRecord.headers.key at byte 19: -1 bytes declared, 0 left");
 	expect_headers(SLICE_LIT("\x02\x06kk"),
 		"InboxRecord.headers.key at byte 19: 3 bytes declared, 2 left");
+	expect_headers(SLICE_LIT("\x00\x00\x04"),
+		"InboxRecord.oversize at byte 19: 2 is not within 0 to 1");
+	expect_headers(SLICE_LIT("\x00\x00\x02hash"),
+		"InboxRecord.oversize.content at byte 20: 8 bytes wanted, 4 left");
+	expect_headers(SLICE_LIT("\x00\x00\x02 a hash.\x04m"),
+		"InboxRecord.oversize.message at byte 29: 2 bytes declared, 1 left");
 	expect_headers(
 		SLICE_LIT("\x80"), "InboxRecord.headers " AT "the record ends inside a number");
 	expect_headers(SLICE_LIT("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"),
@@ -295,8 +301,8 @@ Test(codec_hostile, bombs_are_refused_by_what_is_left)
 
 Test(codec_hostile, blocks_with_their_size_are_read)
 {
-	expect_headers(SLICE_LIT("\x01\x06\x02k\x00\x00\x00"), "");
-	expect_headers(SLICE_LIT("\x01\x06\x02k\x00\x02\x02l\x00\x00\x00"), "");
+	expect_headers(SLICE_LIT("\x01\x06\x02k\x00\x00\x00\x00"), "");
+	expect_headers(SLICE_LIT("\x01\x06\x02k\x00\x02\x02l\x00\x00\x00\x00"), "");
 	expect_headers(SLICE_LIT("\x01\x04\x02k\x00\x00\x00"),
 		"InboxRecord.headers at byte 22: a block of another size than it declares");
 	expect_headers(SLICE_LIT("\x01\x40\x02k\x00\x00\x00"),
@@ -356,4 +362,18 @@ Test(codec_hostile, a_checkpoint_holds_at_most_its_bound_of_sources)
 	cr_assert_eq(checkpoint_of(CHECKPOINT_SOURCES_MAX, &err), 0);
 	cr_assert_eq(checkpoint_of(CHECKPOINT_SOURCES_MAX + 1, &err), ERR_DATA);
 	cr_assert(strstr(err.text, "Checkpoint.sources"), "%s", err.text);
+}
+
+Test(codec_hostile, an_inbox_record_with_a_topic_longer_than_kafka_allows_is_refused)
+{
+	CLEANUP(arena_free) struct arena arena = {0};
+	uint8_t name[250];
+	struct inbox sent = {.dead_letter = {slice_of(name, sizeof(name)), 0, 0}}, got;
+	struct err err;
+
+	memset(name, 't', sizeof(name));
+	cr_assert_eq(inbox_decode(inbox_encode(&arena, &sent), &got, &err), ERR_DATA);
+	cr_assert(strstr(err.text, "250 bytes"));
+	sent.dead_letter.topic.n--;
+	cr_assert_eq(inbox_decode(inbox_encode(&arena, &sent), &got, &err), 0);
 }
