@@ -78,8 +78,9 @@ static int check(struct init *i, struct err *err)
 
 	if (breaks)
 		return err_set(err, ERR_CONFIG,
-			"%u settings of the topics would lose reads; `run` refuses to start on "
-			"them",
+			"%u faults of the topics that would lose reads, see above; `run` refuses "
+			"to "
+			"start on them",
 			breaks);
 	if (i->topics.partitions[TOPIC_DLQ] != i->config->partitions)
 		say("note: %s has %d partitions, not %lld; that is for life",

@@ -31,7 +31,7 @@ static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaq
 	}
 	if (p->failed++ == 0)
 		err_set(&p->first, ERR_UNREACHABLE, "not delivered to %s: %s", p->topic,
-			rd_kafka_message_errstr(m));
+			rd_kafka_err2str(m->err));
 }
 
 static int open_producer(struct putting *p, struct kafka_shared *shared, struct err *err)

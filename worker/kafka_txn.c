@@ -26,7 +26,7 @@ static void close_producer(struct kafka_txn *t)
 {
 	if (!t->handle.rk)
 		return;
-	/* Else destroying it waits for what is still to be sent. */
+	/* Nothing more of it is to be sent while it is taken down. */
 	rd_kafka_purge(t->handle.rk,
 		RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
 	for (size_t i = 0; i < t->shared->config->n_topics; i++)

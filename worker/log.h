@@ -35,7 +35,7 @@ struct log_message {
 	int64_t offset;
 	int64_t timestamp_ms; /* -1: none */
 	struct slice key, value;
-	struct header *headers;
+	struct header *headers; /* none of DLQ and parked records, where nobody needs them */
 	size_t n_headers;
 	bool position_only; /* no record: the position has advanced to offset (control records) */
 	void *owner;	    /* the implementation's; NULL is fine */
@@ -94,7 +94,9 @@ struct log_ops {
 	/* Low and high watermark as the broker knows them now, read_uncommitted. */
 	int (*watermarks)(struct log *, int topic, int32_t partition, int64_t *ret_low,
 		int64_t *ret_high, struct err *);
-	/* Reads ranges, read_committed; a later call replaces an earlier one. */
+	/* Reads ranges, at most one of a partition, read_committed; a later call replaces an
+	 * earlier one. What is below the low watermark is passed over; ERR_RANGE comes where the
+	 * log ends before a range begins. */
 	int (*read_start)(struct log *, const struct log_range *v, size_t n, struct err *);
 	/* Up to max records of those ranges, per partition in offset order, only ever ones inside.
 	 * *ret_done: all ranges are read to their end. Blocks at most timeout_ms. */
@@ -108,7 +110,9 @@ struct log_ops {
 	 * another process has taken the id. */
 	int (*renew_producer)(struct log *, struct err *);
 	/* One transaction: all records, and the offsets under the group metadata that
-	 * assignment() took. Never aborts; the caller renews the producer unless it ended clean. */
+	 * assignment() took. Never aborts; the caller renews the producer unless it ended clean.
+	 * *ret is set in any case. 0 also where it did not land but the process may go on;
+	 * ERR_FENCED, ERR_CONFIG and ERR_INTERNAL are final. */
 	int (*transact)(struct log *, struct log_record *v, size_t n,
 		const struct log_position *offsets, size_t n_offsets, struct log_end *ret,
 		struct err *);

@@ -199,9 +199,25 @@ static void raise_tcp_user_timeout(struct pg_connection *c)
 			sizeof(c->silence_ms));
 }
 
+/*
+ * Room for a whole batch, so that Postgres works on it while the loop is elsewhere. TCP grows its
+ * buffers by itself, and no more once they are set.
+ */
+static void raise_send_buffer(struct pg_connection *c)
+{
+	struct sockaddr_storage address;
+	socklen_t n = sizeof(address);
+	int bytes = 4 << 20;
+
+	if (getsockname(PQsocket(c->conn), (struct sockaddr *)&address, &n) == 0
+		&& address.ss_family == AF_UNIX)
+		setsockopt(PQsocket(c->conn), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 static void open_pipeline(struct pg_connection *c)
 {
 	raise_tcp_user_timeout(c);
+	raise_send_buffer(c);
 	PQsetErrorVerbosity(c->conn, PQERRORS_DEFAULT);
 	PQsetnonblocking(c->conn, 1);
 	PQenterPipelineMode(c->conn);

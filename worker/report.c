@@ -35,6 +35,20 @@ static const char *level_name(char level)
 	return level == 'E' ? "error" : level == 'W' ? "warning" : "info";
 }
 
+/* librdkafka puts durations and counts into its texts: there digits make no difference. */
+static const char *gist(const char *event, const char *text, char ret[static TEXT_BYTES])
+{
+	size_t n = 0;
+
+	if (strcmp(event, "kafka") != 0)
+		return text;
+	for (; *text && n < TEXT_BYTES - 1; text++)
+		if (*text < '0' || *text > '9')
+			ret[n++] = *text;
+	ret[n] = '\0';
+	return ret;
+}
+
 static struct slot *slot_of(struct stderr_report *r, const char *event, const char *text)
 {
 	uint32_t h = hash_murmur2(slice_str(event)) ^ hash_murmur2(slice_str(text));
@@ -46,9 +60,11 @@ static struct slot *slot_of(struct stderr_report *r, const char *event, const ch
 static bool admit(
 	struct stderr_report *r, const char *event, const char *text, unsigned *ret_repeats)
 {
-	struct slot *s = slot_of(r, event, text);
+	char shortened[TEXT_BYTES];
+	const char *what = gist(event, text, shortened);
+	struct slot *s = slot_of(r, event, what);
 	int64_t now_us = clock_steady_us(r->clock);
-	bool same = s->written_us && strcmp(s->event, event) == 0 && strcmp(s->text, text) == 0;
+	bool same = s->written_us && strcmp(s->event, event) == 0 && strcmp(s->text, what) == 0;
 
 	if (same && now_us - s->written_us < QUIET_US) {
 		s->repeats++;
@@ -57,7 +73,7 @@ static bool admit(
 	*ret_repeats = same ? s->repeats : 0;
 	if (!same) {
 		snprintf(s->event, sizeof(s->event), "%s", event);
-		snprintf(s->text, sizeof(s->text), "%s", text);
+		snprintf(s->text, sizeof(s->text), "%s", what);
 	}
 	s->written_us = now_us;
 	s->repeats = 0;

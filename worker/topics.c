@@ -132,17 +132,18 @@ __attribute__((format(printf, 3, 4))) static void say(
 	c->tell(c->arg, breaks, text);
 }
 
-static void say_setting(struct checker *c, int topic, bool breaks, const char *name, const char *is,
-	const char *should)
+static void say_setting(struct checker *c, const struct requirement *q, const char *is)
 {
-	const char *t = c->topics->kafka->topics[topic];
+	static const char *const rules[] = {
+		[EXACTLY] = "", [AT_LEAST] = "at least ", [AT_MOST] = "at most "};
+	const char *topic = c->topics->kafka->topics[q->topic];
 
-	say(c, breaks,
-		"topic %s has %s=%s where it %s be %s; mend it with: kafka-configs.sh "
+	say(c, q->breaks,
+		"topic %s has %s=%s where it %s be %s%s; mend it with: kafka-configs.sh "
 		"--bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config "
 		"%s=%s",
-		t, name, is, breaks ? "must" : "should", should,
-		c->topics->kafka->bootstrap_servers, t, name, should);
+		topic, q->name, is, q->breaks ? "must" : "should", rules[q->rule], q->value,
+		c->topics->kafka->bootstrap_servers, topic, q->name, q->value);
 }
 
 static bool fulfils(const struct requirement *q, const char *is)
@@ -163,7 +164,7 @@ static void check_settings(struct checker *c, int topic)
 		const char *is = q->topic == topic ? setting(c->topics, topic, q->name) : NULL;
 
 		if (is && !fulfils(q, is))
-			say_setting(c, topic, q->breaks, q->name, is, q->value);
+			say_setting(c, q, is);
 	}
 }
 
@@ -173,20 +174,24 @@ static void check_bytes(struct checker *c, int topic)
 {
 	int64_t is = message_bytes(c->topics, topic), wanted = wanted_bytes(c->topics);
 	char is_text[24], wanted_text[24];
+	const struct requirement q = {
+		topic, MESSAGE_BYTES, wanted_text, AT_LEAST, is < 2 * ENVELOPE_BYTES};
 
 	snprintf(is_text, sizeof(is_text), "%lld", (long long)is);
 	snprintf(wanted_text, sizeof(wanted_text), "%lld", (long long)wanted);
 	if (is < wanted)
-		say_setting(c, topic, is < 2 * ENVELOPE_BYTES, MESSAGE_BYTES, is_text, wanted_text);
+		say_setting(c, &q, is_text);
 }
 
 /* A write that one broker alone has acknowledged is lost with it. */
 static void check_replication(struct checker *c, int topic)
 {
-	const char *unclean = setting(c->topics, topic, "unclean.leader.election.enable");
+	const struct requirement q = {
+		topic, "unclean.leader.election.enable", "false", EXACTLY, false};
+	const char *is = setting(c->topics, topic, q.name);
 
-	if (unclean && strcmp(unclean, "true") == 0)
-		say_setting(c, topic, false, "unclean.leader.election.enable", unclean, "false");
+	if (is && strcmp(is, "true") == 0)
+		say_setting(c, &q, is);
 }
 
 static void check_partitions(struct checker *c, int topic)

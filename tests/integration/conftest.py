@@ -382,9 +382,10 @@ def kafka(server_folder):
 
 @pytest.fixture(scope="session")
 def postgres(server_folder):
-    server = servers.Postgres(server_folder / "postgres")
+    # What is killed here is a process, never the machine.
+    server = servers.Postgres(server_folder / "postgres", settings={"fsync": "off"})
     yield server.start()
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture(scope="session")
@@ -399,7 +400,7 @@ def secure_kafka(server_folder):
 def secure_postgres(server_folder):
     server = servers.Postgres(server_folder / "secure-postgres", ssl=True)
     yield server.start()
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture(scope="session")

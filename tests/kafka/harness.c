@@ -226,6 +226,16 @@ int64_t high_watermark(struct member *m, int topic, int32_t partition)
 	return high;
 }
 
+void await_high_watermark(struct member *m, int topic, int32_t partition, int64_t high)
+{
+	int64_t deadline = steady_ms() + WAIT_MS;
+
+	while (high_watermark(m, topic, partition) < high)
+		cr_assert_lt(
+			steady_ms(), deadline, "waited for high watermark %lld", (long long)high);
+	cr_assert_eq(high_watermark(m, topic, partition), high);
+}
+
 int64_t committed_offset(struct member *m, int topic, int32_t partition)
 {
 	struct log_position p = {topic, partition, -1};

@@ -47,6 +47,8 @@ void fetch_n(struct member *m, size_t n);
 void read_range(struct member *m, int topic, int32_t partition, int64_t from, int64_t to);
 void forget_got(struct member *m);
 int64_t high_watermark(struct member *m, int topic, int32_t partition);
+/* A marker is written somewhat later than its transaction is committed or aborted. */
+void await_high_watermark(struct member *m, int topic, int32_t partition, int64_t high);
 /* Waits until it answers. */
 int64_t committed_offset(struct member *m, int topic, int32_t partition);
 void renew(struct member *m);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ Test(kafka_log, a_reader_ends_at_the_high_watermark_behind_markers_and_aborted_r
 	upstream_fill(up, t.names[TOPIC_DLQ], 0, 6, 2);
 	upstream_abort(up);
 
-	cr_assert_eq(high_watermark(m, TOPIC_DLQ, 0), 12, "eight records, four markers");
+	await_high_watermark(m, TOPIC_DLQ, 0, 12); /* eight records, four markers */
 	read_range(m, TOPIC_DLQ, 0, 0, 12);
 	cr_assert_eq(m->n_got, 3);
 	assert_text(m->got[0].key, "0");
@@ -166,6 +167,7 @@ Test(kafka_log, fetching_advances_past_control_records_and_never_back)
 	upstream_begin(up);
 	upstream_fill(up, t.names[SOURCE], 0, 1, 2);
 	upstream_abort(up);
+	await_high_watermark(m, SOURCE, 0, 5);
 	join(m);
 	assign_one(m, SOURCE, 0, 0);
 	fetch_n(m, 2);
@@ -463,6 +465,87 @@ Test(kafka_log, null_and_empty_stay_apart_both_ways)
 	topics_free(&t);
 }
 
+Test(kafka_log, a_large_transaction_comes_back_in_order_from_all_its_partitions)
+{
+	enum { N = 3000 };
+	struct topics t;
+	struct member *m;
+	struct log_record *v = mem_zalloc(N * sizeof(*v));
+	char(*keys)[16] = mem_zalloc(N * sizeof(*keys));
+	struct log_range ranges[4];
+	int64_t last[2][2] = {{-1, -1}, {-1, -1}};
+	bool done = false;
+	size_t n, total = 0;
+
+	topics_create(&t, 2);
+	m = member_new(&t, NULL, NULL);
+	renew(m);
+	for (int i = 0; i < N; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "%d", i);
+		v[i] = record_of(i % 4 < 2 ? TOPIC_DLQ : TOPIC_PARKED, i % 2, keys[i], "v");
+		v[i].headers[0] = (struct header){SLICE_LIT("dlq-reason"), SLICE_LIT("poison")};
+		v[i].n_headers = 1;
+	}
+	cr_assert_eq(
+		m->log->ops->transact(m->log, v, N, NULL, 0, &(struct log_end){0}, &m->err), 0);
+	for (int i = 0; i < 4; i++) {
+		ranges[i] =
+			(struct log_range){i < 2 ? TOPIC_DLQ : TOPIC_PARKED, i % 2, 0, N / 4 + 1};
+		await_high_watermark(m, ranges[i].topic, i % 2, N / 4 + 1);
+	}
+	cr_assert_eq(m->log->ops->read_start(m->log, ranges, 4, &m->err), 0);
+	while (!done) {
+		cr_assert_eq(m->log->ops->read_next(m->log, &m->arena, m->got, MESSAGES_MAX, 100,
+				     &m->n_got, &done, &m->err),
+			0, "%s", m->err.text);
+		for (n = 0; n < m->n_got; n++) {
+			const struct log_message *got = &m->got[n];
+			int64_t *before = &last[got->topic != TOPIC_DLQ][got->partition];
+			int64_t i = 4 * got->offset + (got->topic == TOPIC_DLQ ? 0 : 2) +
+				    got->partition;
+
+			cr_assert_eq(got->offset, *before + 1);
+			*before = got->offset;
+			cr_assert_eq(v[i].offset, got->offset);
+			assert_text(got->key, keys[i]);
+			cr_assert_eq(got->n_headers, 0, "nobody reads those back");
+		}
+		total += m->n_got;
+		forget_got(m);
+	}
+	cr_assert_eq(total, N);
+
+	free(v);
+	free(keys);
+	member_free(m);
+	topics_free(&t);
+}
+
+/* One of the bootstrap servers does not answer, and all are connected to at once. */
+Test(kafka_log, an_error_event_makes_an_end_unclean_though_it_landed)
+{
+	static const struct config_setting eager = {
+		.name = "enable.sparse.connections", .value = "false"};
+	struct topics t;
+	struct member *m;
+	struct log_record v = record_of(TOPIC_DLQ, 0, "k", "v");
+	struct log_end end;
+	struct buf servers = {0};
+
+	topics_create(&t, 1);
+	m = member_new(&t, NULL, &eager);
+	buf_printf(&servers, "127.0.0.1:1,%s", m->config.bootstrap_servers);
+	m->config.bootstrap_servers = (const char *)servers.p;
+	renew(m);
+	cr_assert_eq(m->log->ops->transact(m->log, &v, 1, NULL, 0, &end, &m->err), 0);
+	cr_assert(end.landed);
+	cr_assert_not(end.clean);
+
+	member_free(m);
+	buf_free(&servers);
+	topics_free(&t);
+}
+
 /* Two processes under one name; the second one does not know of the first. */
 Test(kafka_log, a_renewed_producer_fences_its_predecessor_and_a_second_fencing_is_final)
 {
@@ -632,7 +715,7 @@ static void assert_left_behind(const char *point, int64_t offset, size_t records
 	m = die_at(&t, point);
 	renew(m); /* ends what it left open */
 	cr_assert_eq(committed_offset(m, SOURCE, 0), offset);
-	cr_assert_eq(high_watermark(m, TOPIC_DLQ, 0), 2, "a record and a marker");
+	await_high_watermark(m, TOPIC_DLQ, 0, 2); /* a record and a marker */
 	read_range(m, TOPIC_DLQ, 0, 0, 2);
 	cr_assert_eq(m->n_got, records);
 	member_free(m);

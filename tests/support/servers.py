@@ -83,6 +83,7 @@ def _serve_requests():
 
 
 _starter = threading.Thread(target=_serve_requests, daemon=True)
+_starting = threading.Lock()
 
 
 def popen(command, user=None, detached=False, **options):
@@ -93,8 +94,9 @@ def popen(command, user=None, detached=False, **options):
     if words:
         command = ["setpriv", *words, "--", *command]
     # The death signal follows the thread that forked, not its process: so one thread, which never ends, forks them all.
-    if not _starter.ident:
-        _starter.start()
+    with _starting:
+        if not _starter.ident:
+            _starter.start()
     reply = queue.SimpleQueue()
     _requests.put((reply, command, {"start_new_session": True, "stdin": subprocess.DEVNULL, **options}))
     result = reply.get()

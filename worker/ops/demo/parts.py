@@ -12,7 +12,7 @@ from sample import CAP
 from screen import Failed
 
 ROOT = Path(__file__).resolve().parents[3]
-BINARY = (ROOT / os.environ.get("METER_DLQ_BUILD", "build") / "worker" / "meter-dlq").resolve()
+BINARY = (ROOT / os.environ.get("BUILD_DIR", "build") / "worker" / "meter-dlq").resolve()
 DATABASE = "meters"
 
 
