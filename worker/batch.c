@@ -119,7 +119,8 @@ static int by_key(const void *a, const void *b)
 
 void batch_sort_due(struct batch *b)
 {
-	qsort(b->due.v, b->due.n, sizeof(*b->due.v), by_key);
+	if (b->due.n)
+		qsort(b->due.v, b->due.n, sizeof(*b->due.v), by_key);
 	for (size_t i = 0; i < b->due.n; i++)
 		VEC_PUSH(&b->reads) = &b->due.v[i]->read;
 	b->outcomes = memset(arena_alloc(&b->arena, b->due.n * sizeof(*b->outcomes)), 0,

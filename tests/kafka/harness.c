@@ -262,6 +262,21 @@ void renew(struct member *m)
 	} while (r);
 }
 
+int count_members(const struct topics *t)
+{
+	rd_kafka_t *rk = client_new(RD_KAFKA_PRODUCER, NULL);
+	const struct rd_kafka_group_list *groups;
+	rd_kafka_resp_err_t code = rd_kafka_list_groups(rk, t->group_id, &groups, WAIT_MS);
+	int n;
+
+	cr_assert_eq(code, 0, "%s", rd_kafka_err2str(code));
+	cr_assert_eq(groups->group_cnt, 1);
+	n = groups->groups[0].member_cnt;
+	rd_kafka_group_list_destroy(groups);
+	rd_kafka_destroy(rk);
+	return n;
+}
+
 struct log_record record_of(int topic, int32_t partition, const char *key, const char *value)
 {
 	return (struct log_record){.topic = topic,

@@ -53,6 +53,9 @@ void await_high_watermark(struct member *m, int topic, int32_t partition, int64_
 int64_t committed_offset(struct member *m, int topic, int32_t partition);
 void renew(struct member *m);
 
+/* As the broker sees the group. */
+int count_members(const struct topics *t);
+
 /* A record for transact. */
 struct log_record record_of(int topic, int32_t partition, const char *key, const char *value);
 

@@ -1,4 +1,3 @@
-#include "clock.h"
 #include "harness.h"
 
 #include <criterion/criterion.h>
@@ -604,29 +603,26 @@ Test(kafka_log, a_second_process_under_one_instance_id_fences_the_first)
 Test(kafka_log, a_dynamic_member_leaves_at_once_and_a_static_one_stays)
 {
 	struct topics t;
-	struct member *m, *heir;
-	int64_t begun;
+	struct member *m;
 
 	topics_create(&t, 1);
 	m = member_new(&t, NULL, NULL);
-	heir = member_new(&t, NULL, NULL);
 	join(m);
+	cr_assert_eq(count_members(&t), 1);
 	m->log->ops->leave(m->log);
+	cr_assert_eq(count_members(&t), 0);
 	cr_assert_eq(poll_once(m), GROUP_NONE, "it does not join again");
-	cr_assert_eq(join(heir), 2);
 	member_free(m);
-	member_free(heir);
 
 	m = member_new(&t, "one", NULL);
 	join(m);
 	m->log->ops->leave(m->log);
-	begun = clock_steady_us(clock_system());
-	heir = member_new(&t, "one", NULL);
-	cr_assert_eq(join(heir), 2, "its successor takes over without a rebalance");
-	cr_assert_lt(clock_steady_us(clock_system()) - begun, 5000000, "before the session ended");
+	member_free(m);
+	cr_assert_eq(count_members(&t), 1);
+	m = member_new(&t, "one", NULL);
+	cr_assert_eq(join(m), 2, "its successor has its partitions");
 
 	member_free(m);
-	member_free(heir);
 	topics_free(&t);
 }
 

@@ -84,7 +84,8 @@ struct txn_counts {
 struct txn {
 	struct txn *next;
 	uint32_t serial;
-	uint32_t by; /* serial of the process */
+	uint32_t by;	 /* serial of the process */
+	uint32_t member; /* its membership, in the order of joining */
 	struct producer *producer;
 	int32_t epoch;
 	enum txn_state state;

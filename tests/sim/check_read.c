@@ -119,10 +119,12 @@ static void taken_parked(struct txn_check *c, const struct read *r)
 static void taken_new(struct txn_check *c, const struct read *r)
 {
 	unsigned least = r->fresh ? r->fresh : 1, most = r->fresh + (r->rereads > 0);
+	unsigned taken = r->fresh + r->rereads;
 
-	/* Another dead letter read again may have come first: then the permanent one is seen. */
+	/* Another one may have come before a permanent one that is read again: then that is seen.
+	 */
 	if (r->fresh_permanent ||
-		(r->reread_permanent && (r->wrote_parked || r->reread_permanent == r->rereads))) {
+		(r->reread_permanent && (r->wrote_parked || r->reread_permanent == taken))) {
 		taken_permanent(c, r);
 		return;
 	}

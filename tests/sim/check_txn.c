@@ -157,6 +157,21 @@ static void check_checkpoints(struct txn_check *c)
 
 /* --- who wrote it --- */
 
+/*
+ * Whether q began to restore p as a later owner than the writer of t: later in this very process,
+ * in a later generation, or by taking a static member's place.
+ */
+static bool restored_later(const struct process *q, const struct txn *t, int32_t p)
+{
+	if (q->state != PROCESS_RUNNING || q->restore_began[p] < 0)
+		return false;
+	if (q->serial == t->by)
+		return q->restore_began[p] > (int64_t)t->begin_call;
+	if (q->restore_generation[p] == t->generation)
+		return q->restore_member[p] > t->member;
+	return q->restore_generation[p] > t->generation;
+}
+
 /* Promise 13. The mark is set by whoever looks at the high watermark to restore. */
 static void check_fence(struct txn_check *c, int32_t p)
 {
@@ -164,20 +179,12 @@ static void check_fence(struct txn_check *c, int32_t p)
 
 	for (size_t i = 0; i < PROCESSES_MAX; i++) {
 		const struct process *q = &c->w->processes[i];
-		bool same = q->serial == t->by;
 
-		if (q->state != PROCESS_RUNNING || q->restore_began[p] < 0)
-			continue;
-		if (same ? q->restore_began[p] > (int64_t)t->begin_call
-			 : q->serial > t->by && q->restore_generation[p] >= t->generation)
+		if (restored_later(q, t, p))
 			violate(c->w, "P13",
-				"process %u writes to partition %d after process %u began to "
-				"restore it",
-				t->by, p, q->serial);
-		if (!same && q->restore_generation[p] > t->generation)
-			violate(c->w, "P13",
-				"process %u of generation %d writes to partition %d after "
-				"process %u of generation %d began to restore it",
+				"process %u of generation %d writes to partition %d after process "
+				"%u "
+				"of generation %d began to restore it",
 				t->by, t->generation, p, q->serial, q->restore_generation[p]);
 	}
 }

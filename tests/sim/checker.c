@@ -30,6 +30,7 @@ void check_restore_begins(struct process *p, int topic, int32_t partition)
 	(void)topic;
 	p->restore_began[partition] = (int64_t)p->world->calls;
 	p->restore_generation[partition] = p->meta_generation;
+	p->restore_member[partition] = p->meta_member;
 }
 
 void check_trim(struct process *p, int topic, int32_t partition, int64_t offset)

@@ -25,6 +25,7 @@ struct txn *txn_begin(struct world *w, struct process *p)
 		.by = p->serial,
 		.producer = p->producer,
 		.epoch = p->epoch,
+		.member = p->meta_member,
 		.generation = p->meta_generation,
 		.fetch_session = p->fetch_session,
 		.begin_us = w->now_us,

@@ -63,8 +63,7 @@ static bool instance_fenced(const struct process *p)
 	const struct group *g = &p->world->group;
 
 	for (size_t i = 0; p->world->setup.static_members && p->joined && i < g->n; i++)
-		if (g->members[i].identity == p->identity &&
-			g->members[i].process_serial > p->serial)
+		if (g->members[i].identity == p->identity && g->members[i].id > p->member_id)
 			return true;
 	return false;
 }

@@ -29,7 +29,7 @@ static struct producer *find_producer(struct world *w, const struct process *p)
 
 static bool fenced_by_another(const struct process *p)
 {
-	return p->epoch && p->producer->holder > p->serial;
+	return p->epoch && p->producer->holder != p->serial;
 }
 
 int fake_renew_producer(struct log *log, struct err *err)

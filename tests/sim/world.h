@@ -87,6 +87,7 @@ struct process {
 	/* checker */
 	int64_t restore_began[N_MAX]; /* world.calls; -1: not in this life */
 	int32_t restore_generation[N_MAX];
+	uint32_t restore_member[N_MAX];
 	uint64_t transactions;
 	uint64_t compared[N_MAX]; /* up to which state of the world and of the process */
 };

@@ -1,0 +1,237 @@
+"""Kafka or Postgres away, the contract missing, one bad row among good ones: no attempt is burnt and nothing is lost."""
+
+import re
+import threading
+
+import psycopg
+import pytest
+from conftest import (
+    bad,
+    check_attempts,
+    commit_live,
+    dead_letter,
+    good,
+    load,
+    log_inserts,
+    produce,
+    read_key,
+    read_state,
+    refuse,
+    wait_drained,
+    wait_until,
+)
+
+SMALL = {"batch.max.records": 50}
+
+
+@pytest.fixture
+def kafka(kafka):
+    yield kafka
+    kafka.resume()
+    kafka.start()
+
+
+@pytest.fixture
+def postgres(postgres):
+    yield postgres
+    postgres.resume()
+    postgres.start()
+
+
+def rows_in(sql):
+    return int(sql("SELECT count(*) FROM meter_read"))
+
+
+def assert_exactly_once(state, rows, sql, numbers):
+    check_attempts(state, copies=2)
+    assert not state.live
+    assert len(rows) + len(state.parked) == len(numbers)
+    assert sql("SELECT key FROM inserts GROUP BY key HAVING count(*) > 1") == ""
+
+
+# --- Kafka -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["restart", "kill"])
+def test_a_broker_that_comes_back_under_load_finds_the_workers_going_on(new_worker, kafka, names, sql, check_ledger, how):
+    worker = new_worker(config=SMALL)
+    refuse(sql)
+    log_inserts(sql)
+    with load(kafka, names.source) as numbers:
+        running = [worker.start(), worker.start()]
+        wait_until(lambda: rows_in(sql) > 200, what="rows")
+        kafka.stop() if how == "restart" else kafka.kill()
+        kafka.start()
+        before = rows_in(sql)
+        wait_until(lambda: rows_in(sql) > before + 200, what="rows after the restart")
+    wait_drained(kafka, names)
+    assert [one.terminate() for one in running] == [0, 0]
+    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+@pytest.mark.long
+def test_a_broker_away_for_longer_than_every_time_out_finds_the_workers_going_on(new_worker, kafka, names, sql, check_ledger):
+    worker = new_worker(config=SMALL)
+    refuse(sql)
+    log_inserts(sql)
+    running = [worker.start(), worker.start()]
+    with load(kafka, names.source) as numbers:
+        wait_until(lambda: rows_in(sql) > 200, what="rows")
+        kafka.pause()
+        threading.Event().wait(60)
+        kafka.resume()
+        before = rows_in(sql)
+        wait_until(lambda: rows_in(sql) > before + 200, 120, "rows after the pause")
+    wait_drained(kafka, names, timeout=120)
+    assert [one.terminate() for one in running] == [0, 0]
+    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+# --- Postgres --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["stop", "crash"])
+def test_while_postgres_is_away_dead_letters_are_taken_in_no_attempt_is_burnt_and_all_drains_afterwards(
+    new_worker, kafka, postgres, names, sql, check_ledger, how
+):
+    worker = new_worker(config=SMALL)
+    refuse(sql)
+    log_inserts(sql)
+    with load(kafka, names.source) as numbers:
+        running = worker.start()
+        wait_until(lambda: rows_in(sql) > 200, what="rows")
+        getattr(postgres, how)()
+        running.wait_for_log('"sink-outage"')
+        state = read_state(kafka, names)
+        parked, seen = set(state.parked), len(numbers)
+        wait_until(lambda: len(numbers) > seen + 600, what="more load")
+        wait_until(lambda: len(read_state(kafka, names).live) > 600, what="more entries", interval=0.3)
+        state = read_state(kafka, names)
+        assert set(state.parked) == parked
+        assert all(entry["replays"] == 0 for entry in state.live.values() if not entry["idempotency_key"].startswith("BAD"))
+        metrics = running.metrics()
+        assert (metrics["meter_dlq_sink_up"], metrics["meter_dlq_breaker_open"], metrics["meter_dlq_ready"]) == (0, 1, 1)
+        postgres.start()
+        running.wait_for_log('"sink-up"')
+    wait_drained(kafka, names)
+    assert running.terminate() == 0
+    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+def test_backends_that_are_terminated_under_load_burn_no_attempt(new_worker, kafka, postgres, names, sql, check_ledger):
+    worker = new_worker(config=SMALL)
+    refuse(sql)
+    log_inserts(sql)
+    kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{names.database}' AND pid <> pg_backend_pid()"
+    killed = 0
+    with load(kafka, names.source, bad_every=0) as numbers:
+        running = worker.start()
+        while killed < 20:
+            seen = rows_in(sql)
+            wait_until(lambda: rows_in(sql) > seen, what="more rows")  # noqa: B023
+            killed += len(postgres.psql(kill).split())
+    wait_drained(kafka, names)
+    assert running.terminate() == 0
+    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+@pytest.mark.long
+def test_a_postgres_that_does_not_answer_is_an_outage_once_its_time_is_over(new_worker, kafka, postgres, names, sql, check_ledger):
+    worker = new_worker(config=SMALL | {"sink.statement.timeout": "1s"})
+    refuse(sql)
+    log_inserts(sql)
+    with load(kafka, names.source) as numbers:
+        running = worker.start()
+        wait_until(lambda: rows_in(sql) > 200, what="rows")
+        postgres.pause()
+        running.wait_for_log('"sink-outage"', timeout=60)
+        postgres.resume()
+        running.wait_for_log('"sink-up"', timeout=90)
+    wait_drained(kafka, names)
+    assert running.terminate() == 0
+    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+@pytest.mark.long
+def test_until_idle_without_postgres_ends_with_3_after_30_s_and_keeps_all_it_took_in(new_worker, kafka, postgres, names, check_ledger):
+    worker = new_worker()
+    produce(kafka, names.source, good(range(20)))
+    postgres.stop()
+    result = worker.run_until_idle(expect=[3])
+    assert "Postgres" in result.stderr
+    assert result.stats["intake"] == 20 and result.stats["committed"] == 0
+    assert [(entry["attempts"], entry["replays"]) for entry in worker.list()] == [(1, 0)] * 20
+    postgres.start()
+    assert worker.run_until_idle(expect=[0]).stats["committed"] == 20
+    check_ledger(worker)
+
+
+# --- the contract ----------------------------------------------------------------------------------------------------
+
+
+def test_without_its_contract_it_takes_in_and_replays_nothing_until_init_has_installed_it(worker, kafka, names, sql, check_ledger):
+    sql("DROP FUNCTION commit_meter_reads, commit_meter_reads_isolated")
+    running = worker.start()
+    produce(kafka, names.source, good(range(50)))
+    running.wait_for_log('"contract-missing".*meter-dlq init')
+    wait_until(lambda: len(read_state(kafka, names).live) == 50, what="all to be taken in")
+    wait_until(lambda: running.metrics()["meter_dlq_ready"] == 0, what="it not to be ready")
+    assert "lacks the functions" in running.http("/readyz")
+    assert [(entry["attempts"], entry["replays"]) for entry in worker.list()] == [(1, 0)] * 50
+    worker.init()
+    wait_drained(kafka, names)
+    assert running.http("/readyz") == "ready\n"
+    assert running.terminate() == 0
+    state, rows = check_ledger(worker)
+    check_attempts(state)
+    assert len(rows) == 50
+
+
+# --- one among many --------------------------------------------------------------------------------------------------
+
+
+def test_one_row_that_breaks_a_constraint_costs_its_1999_neighbours_nothing(new_worker, kafka, names, sql, check_ledger):
+    worker = new_worker(config={"replay.backoff.initial": "1h"})
+    refuse(sql)
+    records = good(range(2000))
+    records[1234:1235] = bad([1])
+    produce(kafka, names.source, records)
+    stats = worker.run_until_idle(expect=[1]).stats
+    assert (stats["committed"], stats["requeued"], stats["parked"]) == (1999, 1, 0)
+    state, rows = check_ledger(worker)
+    check_attempts(state)
+    ((_, entry),) = state.live.items()
+    assert (entry["attempts"], entry["replays"], entry["error"]["code"]) == (2, 1, "23514")
+    assert len(rows) == 1999
+
+
+def test_reads_that_postgres_refuses_for_their_values_fail_alone(new_worker, kafka, names, sql, check_ledger):
+    worker = new_worker(config={"replay.backoff.initial": "1h"})
+    payloads = {
+        '{"kwh": "1e99999"}': "numeric",
+        '{"kwh": "1", "big": 1e200000}': "attributes",
+    }
+    produce(kafka, names.source, good(range(100)) + [dead_letter(read_key(n, "BAD"), p) for n, p in enumerate(payloads)])
+    sql("ALTER TABLE meter_read ALTER kwh TYPE numeric(20, 6)")
+    result = worker.run_until_idle()
+    assert result.stats["committed"] == 100, result
+    state, _ = check_ledger(worker)
+    codes = {entry["idempotency_key"]: entry["error"]["code"] for entry in state.live.values()}
+    assert set(codes) == {read_key(0, "BAD"), read_key(1, "BAD")} and set(codes.values()) == {"22003"}, codes
+
+
+def test_a_row_that_another_session_holds_waits_without_stopping_its_neighbours(
+    new_worker, kafka, postgres, names, sql, check_ledger
+):
+    worker = new_worker(config={"sink.lock.timeout": "100ms", "replay.backoff.initial": "1h"})
+    with psycopg.connect(postgres.conninfo(dbname=names.database)) as other:
+        other.execute("INSERT INTO meter_read VALUES (%s, 'MTR-00000007', '2026-07-17T00:00:00Z', 1, 7.5)", [read_key(7)])
+        produce(kafka, names.source, good(range(100)))
+        stats = worker.run_until_idle(expect=[1]).stats
+        assert (stats["committed"], stats["requeued"]) == (99, 1)
+        ((_, entry),) = read_state(kafka, names).live.items()
+        assert (entry["idempotency_key"], entry["attempts"], entry["error"]["code"]) == (read_key(7), 2, "55P03")
+        other.rollback()
+    commit_live(sql, read_key(7), "7.5")
+    assert re.fullmatch("audit .*|", "") is not None
+    check_ledger(worker)
