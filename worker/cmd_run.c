@@ -64,6 +64,7 @@ static void set_rules(struct worker *w, const struct topics *t)
 			.backoff_factor = (uint32_t)c->backoff_factor,
 			.expire_after_us = c->expire_after},
 		.replay_auto = c->replay_auto,
+		.replay_max_rate = (uint64_t)c->replay_max_rate,
 		.live_max = (size_t)c->live_max,
 		.batch_max_records = (size_t)c->batch_records,
 		.batch_max_bytes = (size_t)c->batch_bytes,

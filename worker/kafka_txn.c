@@ -147,21 +147,18 @@ static int fail(struct kafka_txn *t, rd_kafka_error_t *error, const char *what, 
 	return kafka_err_take(err, error, "%s", what);
 }
 
-/* Room for all that librdkafka takes of a record but its headers. */
-#define PARTS_OF_RECORD 7
-
-static rd_kafka_error_t *produce_one(struct kafka_txn *t, size_t i)
+static rd_kafka_error_t *produce_once(struct kafka_txn *t, size_t i)
 {
 	const struct log_record *r = &t->records[i];
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->n_headers);
-	rd_kafka_vu_t parts[PARTS_OF_RECORD] = {
+	rd_kafka_vu_t parts[] = {
 		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = t->topics[r->topic]},
 		{.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = r->partition},
 		{.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)r->key.p, r->key.n}},
 		{.vtype = RD_KAFKA_VTYPE_VALUE,
 			.u.mem = {(void *)(uintptr_t)r->value.p, r->value.n}},
 		/* So that no thread of librdkafka can look into the caller's buffers after a
-		 * transaction that did not end. */
+		 * transaction that did not end. It costs nothing that could be measured. */
 		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
 		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)(uintptr_t)i},
 		{.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
@@ -172,39 +169,40 @@ static rd_kafka_error_t *produce_one(struct kafka_txn *t, size_t i)
 		rd_kafka_header_add(headers, (const char *)r->headers[h].key.p,
 			(ssize_t)r->headers[h].key.n, r->headers[h].value.p,
 			(ssize_t)r->headers[h].value.n);
-	error = rd_kafka_produceva(t->handle.rk, parts, PARTS_OF_RECORD);
+	error = rd_kafka_produceva(t->handle.rk, parts, ARRAY_LEN(parts));
 	if (error)
 		rd_kafka_headers_destroy(headers);
 	return error;
 }
 
+static int produce_one(struct kafka_txn *t, size_t i, struct err *err)
+{
+	const struct log_record *r = &t->records[i];
+	const char *topic = t->shared->config->topics[r->topic];
+	rd_kafka_error_t *error;
+
+	if (!t->topics[r->topic])
+		t->topics[r->topic] = rd_kafka_topic_new(t->handle.rk, topic, NULL);
+	error = produce_once(t, i);
+	while (rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__QUEUE_FULL && left_ms(t)) {
+		rd_kafka_error_destroy(error);
+		rd_kafka_poll(t->handle.rk, POLL_MS);
+		error = produce_once(t, i);
+	}
+	if (!error)
+		return 0;
+	t->failure = rd_kafka_error_code(error);
+	return kafka_err_take(err, error, "writing %zu bytes with key %.*s to %s [%d]", r->value.n,
+		SLICE_FMT(r->key), topic, r->partition);
+}
+
 static int produce(struct kafka_txn *t, size_t n, struct err *err)
 {
-	char **topics = t->shared->config->topics;
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct log_record *r = &t->records[i];
-		rd_kafka_error_t *error;
-
-		r->offset = -1;
-		if (!t->topics[r->topic])
-			t->topics[r->topic] =
-				rd_kafka_topic_new(t->handle.rk, topics[r->topic], NULL);
-		error = produce_one(t, i);
-		while (error && left_ms(t) &&
-			rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-			rd_kafka_error_destroy(error);
-			rd_kafka_poll(t->handle.rk, POLL_MS);
-			error = produce_one(t, i);
-		}
-		if (error) {
-			t->failure = rd_kafka_error_code(error);
-			return kafka_err_take(err, error,
-				"writing %zu bytes with key %.*s to %s [%d]", r->value.n,
-				SLICE_FMT(r->key), topics[r->topic], r->partition);
-		}
-	}
-	return 0;
+	for (size_t i = 0; !r && i < n; i++)
+		r = produce_one(t, i, err);
+	return r;
 }
 
 /* What librdkafka knows of a transaction that failed: its delivery reports say only "purged". */
@@ -348,6 +346,8 @@ int kafka_txn_run(struct kafka_txn *t, struct log_record *v, size_t n,
 	int r;
 
 	*ret = (struct log_end){0};
+	for (size_t i = 0; i < n; i++)
+		v[i].offset = -1;
 	if (t->state != TXN_READY)
 		return err_set(err, ERR_INTERNAL, "producer %s must be renewed first",
 			t->transactional_id);

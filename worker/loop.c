@@ -36,6 +36,7 @@ struct loop *loop_new(const struct loop_config *config, struct log *log, struct 
 	}
 	l->owned = mem_zalloc((size_t)config->partitions * sizeof(struct owned *));
 	l->intake.v = mem_zalloc(FETCH_CHUNK * sizeof(*l->intake.v));
+	l->replay_rate.per_second = config->replay_max_rate;
 	l->producer_stale = true;
 	l->next = batch_new();
 	return l;

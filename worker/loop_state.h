@@ -9,6 +9,7 @@
 #include "breaker.h"
 #include "fold.h"
 #include "loop.h"
+#include "rate.h"
 #include "replay.h"
 
 #include <signal.h>
@@ -64,6 +65,8 @@ struct loop {
 	size_t n_spare;
 	struct batch *donor; /* landed; its new entries are replayed from memory */
 	struct replay_reader reader;
+	struct rate replay_rate;
+	size_t replay_room; /* replays that the next batch may hold */
 	struct breaker breaker;
 	bool sink_busy; /* a call is in flight */
 	bool probing;	/* and it is a probe outside a batch */

@@ -204,7 +204,7 @@ static int take_messages(struct loop *l, int64_t now_us, struct err *err)
 	struct replay_reader *rd = &l->reader;
 	struct batch *b = l->next;
 
-	while (rd->next_message < rd->n_messages && b->due.n < l->config->batch_max_records &&
+	while (rd->next_message < rd->n_messages && b->due.n < l->replay_room &&
 		b->bytes < l->config->batch_max_bytes) {
 		struct log_message *m = &rd->v[rd->next_message++];
 		int r = 0;
@@ -255,7 +255,7 @@ int replay_take(struct loop *l, int64_t now_us, struct err *err)
 	}
 	if (!rd->owned)
 		r = start_pass(l, now_us, err);
-	while (!r && rd->owned && b->due.n < l->config->batch_max_records &&
+	while (!r && rd->owned && b->due.n < l->replay_room &&
 		b->bytes < l->config->batch_max_bytes) {
 		if (rd->next_message == rd->n_messages) {
 			bool at_hand = rd->next >= rd->run_end;

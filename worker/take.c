@@ -16,7 +16,7 @@ struct log_position *loop_position(struct loop *l, int topic, int32_t partition)
 	return NULL;
 }
 
-#define PROBE_LOOK_MS 20 /* how often a probe under way is looked at */
+#define LOOK_MS 20 /* how often to look at a probe, or for room under replay.max.rate */
 
 static void hand_over(struct loop *l, const struct dead_letter *d, const struct decoded *decoded,
 	int32_t partition)
@@ -208,9 +208,9 @@ static int fetch_timeout_ms(struct loop *l, int64_t deadline_us)
 {
 	int64_t left = (deadline_us - clock_steady_us(l->clock)) / 1000;
 
-	if (l->prev || l->next->due.n || l->reader.owned || left < 0)
+	if (l->prev || l->next->due.n || (l->reader.owned && l->replay_room) || left < 0)
 		return 0;
-	return (int)(l->probing && left > PROBE_LOOK_MS ? PROBE_LOOK_MS : left);
+	return (int)((l->probing || l->reader.owned) && left > LOOK_MS ? LOOK_MS : left);
 }
 
 static int pause_intake(struct loop *l, int64_t deadline_us, struct err *err)
@@ -261,7 +261,8 @@ static void take_fresh(struct loop *l, int64_t now_us)
 			&from->owned->partition.tickets, from->key, from->record.content, true);
 		if (!t || t->offset != from->offset)
 			continue;
-		if (!deliver_possible(l) || t->due_us > now_us) {
+		if (!deliver_possible(l) || t->due_us > now_us ||
+			l->next->due.n >= l->replay_room) {
 			t->in_memory = 0;
 			replay_note(from->owned, t->due_us);
 			continue;
@@ -309,12 +310,16 @@ int take(struct loop *l, struct err *err)
 	int64_t now_us = clock_now_us(l->clock);
 	int r;
 
+	l->replay_room = rate_available(&l->replay_rate, clock_steady_us(l->clock));
+	if (l->replay_room > l->config->batch_max_records)
+		l->replay_room = l->config->batch_max_records;
 	take_fresh(l, now_us);
 	r = replay_take(l, now_us, err);
 	if (!r)
 		r = take_intake(l, now_us, err);
 	if (r)
 		return r;
+	rate_use(&l->replay_rate, l->next->due.n);
 	note_positions(l);
 	batch_sort_due(l->next);
 	return 0;

@@ -1,6 +1,5 @@
 """Kafka or Postgres away, the contract missing, one bad row among good ones: no attempt is burnt and nothing is lost."""
 
-import re
 import threading
 
 import psycopg
@@ -126,7 +125,7 @@ def test_backends_that_are_terminated_under_load_burn_no_attempt(new_worker, kaf
     killed = 0
     with load(kafka, names.source, bad_every=0) as numbers:
         running = worker.start()
-        while killed < 20:
+        while killed < 8:
             seen = rows_in(sql)
             wait_until(lambda: rows_in(sql) > seen, what="more rows")  # noqa: B023
             killed += len(postgres.psql(kill).split())
@@ -205,19 +204,16 @@ def test_one_row_that_breaks_a_constraint_costs_its_1999_neighbours_nothing(new_
     assert len(rows) == 1999
 
 
-def test_reads_that_postgres_refuses_for_their_values_fail_alone(new_worker, kafka, names, sql, check_ledger):
+def test_a_read_with_a_value_that_postgres_cannot_hold_fails_alone(new_worker, kafka, names, check_ledger):
     worker = new_worker(config={"replay.backoff.initial": "1h"})
-    payloads = {
-        '{"kwh": "1e99999"}': "numeric",
-        '{"kwh": "1", "big": 1e200000}': "attributes",
-    }
-    produce(kafka, names.source, good(range(100)) + [dead_letter(read_key(n, "BAD"), p) for n, p in enumerate(payloads)])
-    sql("ALTER TABLE meter_read ALTER kwh TYPE numeric(20, 6)")
-    result = worker.run_until_idle()
-    assert result.stats["committed"] == 100, result
+    too_fine = ['{"kwh": 1e-20000}', '{"kwh": 1, "other": 1e-20000}']  # numeric holds 16383 digits after the point
+    produce(kafka, names.source, good(range(100)) + [dead_letter(read_key(n, "BAD"), payload) for n, payload in enumerate(too_fine)])
+    stats = worker.run_until_idle(expect=[1]).stats
+    assert (stats["committed"], stats["requeued"]) == (100, 2)
     state, _ = check_ledger(worker)
-    codes = {entry["idempotency_key"]: entry["error"]["code"] for entry in state.live.values()}
-    assert set(codes) == {read_key(0, "BAD"), read_key(1, "BAD")} and set(codes.values()) == {"22003"}, codes
+    assert {entry["idempotency_key"]: (entry["attempts"], entry["error"]["code"]) for entry in state.live.values()} == {
+        read_key(n, "BAD"): (2, "22003") for n in range(2)
+    }
 
 
 def test_a_row_that_another_session_holds_waits_without_stopping_its_neighbours(
@@ -233,5 +229,4 @@ def test_a_row_that_another_session_holds_waits_without_stopping_its_neighbours(
         assert (entry["idempotency_key"], entry["attempts"], entry["error"]["code"]) == (read_key(7), 2, "55P03")
         other.rollback()
     commit_live(sql, read_key(7), "7.5")
-    assert re.fullmatch("audit .*|", "") is not None
     check_ledger(worker)

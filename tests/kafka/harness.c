@@ -285,6 +285,21 @@ struct log_record record_of(int topic, int32_t partition, const char *key, const
 		.value = slice_str(value)};
 }
 
+struct log_end transact(struct member *m, struct log_record *v, size_t n, int64_t offset)
+{
+	struct log_position next = {SOURCE, 0, offset};
+	struct log_end end;
+
+	cr_assert_eq(
+		m->log->ops->transact(m->log, v, n, &next, 1, &end, &m->err), 0, "%s", m->err.text);
+	return end;
+}
+
+void assert_text(struct slice s, const char *text)
+{
+	cr_assert(slice_eq(s, slice_str(text)), "%.*s instead of %s", SLICE_FMT(s), text);
+}
+
 static void assert_no_error(rd_kafka_error_t *error)
 {
 	cr_assert_null(error, "%s", rd_kafka_error_string(error));

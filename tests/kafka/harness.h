@@ -11,7 +11,7 @@
 #define MESSAGES_MAX 4096
 
 /* The topics of one test, new and empty: DLQ, inbox, parked, one source. */
-enum { TOPIC_COUNT = 4 };
+enum { SOURCE = TOPIC_SOURCE, TOPIC_COUNT = 4 };
 struct topics {
 	char *names[TOPIC_COUNT];
 	char group_id[96];
@@ -58,6 +58,10 @@ int count_members(const struct topics *t);
 
 /* A record for transact. */
 struct log_record record_of(int topic, int32_t partition, const char *key, const char *value);
+/* A transaction with these records and one offset, of partition 0 of the source. */
+struct log_end transact(struct member *m, struct log_record *v, size_t n, int64_t offset);
+
+void assert_text(struct slice s, const char *text);
 
 /* An upstream's producer; transactional where an id is given. */
 rd_kafka_t *upstream_new(const char *transactional_id);

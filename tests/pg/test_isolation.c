@@ -184,6 +184,18 @@ Test(isolation, a_row_that_another_session_holds_fails_one_read)
 	fixture_free(&f);
 }
 
+Test(isolation, a_failed_call_leaves_no_transaction_open)
+{
+	struct fixture f = fixture_new(1, 0);
+
+	run_sql(f.d->admin, "ALTER TABLE meter_read ADD CHECK (meter_id <> 'BAD')");
+	cr_assert_eq(commit_batch(f.s, f.b), COMMIT_DONE);
+	cr_expect_str_eq(f.b->outcomes[0].code, "23514");
+	await_true(f.d->admin, "SELECT state = 'idle' FROM pg_stat_activity"
+			       " WHERE application_name = 'meter-dlq-test'");
+	fixture_free(&f);
+}
+
 Test(isolation, bad_reads_of_every_kind_in_one_batch_fail_and_all_others_commit)
 {
 	struct fixture f = fixture_new(3000, 0);

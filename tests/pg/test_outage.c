@@ -13,7 +13,7 @@ struct fixture {
 	char *conninfo;
 	struct sink *s;
 	struct batch *b;
-	bool cut;
+	bool cut; /* the fault has been made */
 };
 
 static struct fixture fixture_new(size_t n)
@@ -131,14 +131,55 @@ Test(outage, a_commit_whose_reply_is_lost_is_found_committed_by_the_next_call)
 
 Test(outage, a_connection_that_ended_between_two_calls_costs_nothing)
 {
-	struct fixture f = fixture_new(1);
+	struct database *d = database_new();
+	struct sink *s = sink_of(d);
+	struct batch *b = batch_new(1);
+
+	cr_assert_eq(probe(s).class, SQL_OK);
+	run_sql(d->admin, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+			  " WHERE application_name = 'meter-dlq-test'");
+	cr_assert_eq(commit_batch(s, b), COMMIT_DONE);
+	expect_all(b, OUTCOME_COMMITTED);
+	cr_expect_eq(b->calls, 1);
+	batch_free(b);
+	sink_pg_free(s);
+	database_free(d);
+}
+
+static void set_standby(struct database *d, const char *name)
+{
+	run_sql(d->admin, "ALTER SYSTEM SET synchronous_standby_names = '%s'", name);
+	run_sql(d->admin, "SELECT pg_reload_conf()");
+	await_true(d->admin, "SELECT current_setting('synchronous_standby_names') = '%s'", name);
+}
+
+/* Once the COMMIT waits for the standby that is not there. */
+static void cancel_wait_for_standby(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (f->cut ||
+		!ask_number(f->d->admin,
+			"SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity"
+			" WHERE application_name = 'meter-dlq-test' AND wait_event = 'SyncRep'"))
+		return;
+	f->cut = true;
+	await_true(f->d->admin,
+		"SELECT count(*) = 0 FROM pg_stat_activity"
+		" WHERE application_name = 'meter-dlq-test' AND wait_event = 'SyncRep'");
+	set_standby(f->d, "");
+}
+
+Test(outage, a_commit_that_a_warning_says_is_not_replicated_is_no_answer)
+{
+	struct fixture f = fixture_new(10);
 
 	expect_probe(&f, SQL_OK);
-	run_sql(f.d->admin, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-			    " WHERE application_name = 'meter-dlq-test'");
-	cr_assert_eq(commit_batch(f.s, f.b), COMMIT_DONE);
-	expect_all(f.b, OUTCOME_COMMITTED);
-	cr_expect_leq(f.b->calls, 3);
+	set_standby(f.d, "nobody");
+	cr_assert_eq(commit_batch_meanwhile(f.s, f.b, cancel_wait_for_standby, &f), COMMIT_DONE);
+	cr_expect(strstr(f.b->commit.last.message, "synchronous replication"), "%s",
+		f.b->commit.last.message);
+	expect_all(f.b, OUTCOME_DUPLICATE);
 	fixture_free(&f);
 }
 
