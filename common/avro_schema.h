@@ -1,7 +1,7 @@
 /*
- * avro_schema.h: a writer's schema (Avro 1.12 specification, "Schema Declaration") as a tree to walk
- * payloads by. What only readers need, defaults and aliases of types, is left out.
- * Pure; a parsed schema does not change, so any thread.
+ * avro_schema.h: a writer's schema (Avro 1.12 specification, "Schema Declaration") as a tree to
+ * walk payloads by. What only readers need, defaults and aliases of types, is left out. Pure; a
+ * parsed schema does not change, so any thread.
  */
 #ifndef COMMON_AVRO_SCHEMA_H
 #define COMMON_AVRO_SCHEMA_H

@@ -16,8 +16,8 @@ struct breaker {
 	int64_t opened_us;  /* when it left closed */
 	int64_t retry_us;   /* OPEN: when to probe */
 };
-#define BREAKER_INITIAL_US (200 * 1000)
-#define BREAKER_MAX_US (30 * 1000 * 1000)
+#define BREAKER_INITIAL_US (200ll * 1000)
+#define BREAKER_MAX_US (30ll * 1000 * 1000)
 
 /* An outage was seen. random: any 64 random bits. */
 void breaker_fail(struct breaker *b, int64_t now_us, uint64_t random);

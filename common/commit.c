@@ -9,7 +9,7 @@
  * Parts of a range that failed as a whole. Each costs a call, each level of them a statement
  * time-out or a backend: 16 meets few of both (log16 of 5000 is 3).
  */
-#define PARTS 16
+#define PARTS ((size_t)16)
 
 /* SQLSTATE connection_failure, for the read that is charged with one. */
 #define CONNECTION_FAILURE "08006"

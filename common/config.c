@@ -138,15 +138,6 @@ static int set_defaults(struct config *c, struct err *err)
 	return 0;
 }
 
-/* Letters, digits, '.', '_' and '-', at most 249 (org.apache.kafka.common.internals.Topic). */
-static bool topic_name_valid(const char *name)
-{
-	size_t n =
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-
-	return n > 0 && n <= 249 && !name[n] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
 static int check_topics(const struct config *c, struct err *err)
 {
 	const char *own[] = {c->dlq_topic, c->inbox_topic, c->parked_topic};
@@ -155,7 +146,7 @@ static int check_topics(const struct config *c, struct err *err)
 	for (size_t i = 0; i < n; i++) {
 		const char *name = i < 3 ? own[i] : c->source_topics.v[i - 3];
 
-		if (!topic_name_valid(name))
+		if (!topic_name_valid(slice_str(name)))
 			return err_set(
 				err, ERR_CONFIG, "\"%.250s\" cannot be a topic's name", name);
 		for (size_t j = 0; j < i; j++)

@@ -89,18 +89,18 @@ static const char *no_key(struct arena *a, const struct key_rule *rule)
 }
 
 /* NULL, or why it is malformed. */
-static const char *decode_read(struct arena *a, const struct key_rule *rule,
+static const char *decode_read(struct arena *a, const struct decode_rules *rules,
 	const struct dead_letter *d, struct meter_read *ret)
 {
 	struct read_fields fields;
-	const char *why = read_fields_from_json(a, d->payload, &fields);
+	const char *why = read_fields_from_json(a, &rules->names, d->payload, &fields);
 	struct slice key;
 
 	if (why)
 		return why;
-	key = find_key(a, rule, d, &fields);
+	key = find_key(a, &rules->key, d, &fields);
 	if (!key.n)
-		return no_key(a, rule);
+		return no_key(a, &rules->key);
 	if (!key_usable(key))
 		return "no idempotency key: the one given is not UTF-8, or holds a NUL";
 	return read_fields_resolve(a, &fields, key, ret);
@@ -185,10 +185,10 @@ static struct dead_letter cut_oversize(const struct dead_letter *d)
 	return cut;
 }
 
-static void decode_whole(struct arena *a, const struct key_rule *rule, const struct dead_letter *d,
-	const struct record_error *error, struct decoded *ret)
+static void decode_whole(struct arena *a, const struct decode_rules *rules,
+	const struct dead_letter *d, const struct record_error *error, struct decoded *ret)
 {
-	const char *why = decode_read(a, rule, d, &ret->read);
+	const char *why = decode_read(a, rules, d, &ret->read);
 
 	if (why) {
 		set_unfit(a, d, CAUSE_MALFORMED, slice_str(why), ret);
@@ -211,7 +211,7 @@ void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
 	dialect_read(kept.headers, &facts);
 	*ret = (struct decoded){.record = new_record(&kept, &facts, now_us), .oversize = oversize};
 	if (whole) {
-		decode_whole(a, &rules->key, d, &facts.error, ret);
+		decode_whole(a, rules, d, &facts.error, ret);
 		return;
 	}
 	set_unfit(a, d, CAUSE_OVERSIZE, oversize.message, ret);
@@ -244,7 +244,8 @@ struct dead_letter dead_letter_from_inbox(const struct inbox *i)
 	};
 }
 
-const char *record_decode_read(struct arena *a, const struct record *r, struct meter_read *ret)
+const char *record_decode_read(struct arena *a, const struct decode_rules *rules,
+	const struct record *r, struct meter_read *ret)
 {
-	return meter_read_from_json(a, r->idempotency_key, r->payload, ret);
+	return meter_read_from_json(a, &rules->names, r->idempotency_key, r->payload, ret);
 }

@@ -11,11 +11,11 @@
 
 /* Raw. Everything borrowed from the Kafka message or the inbox record. */
 struct dead_letter {
-	struct origin at;      /* its place in the dead-letter topic */
-	int64_t seen_us;       /* when it failed, see dead_letter_seen_us() */
-	struct slice key;      /* may be null */
-	struct slice payload;  /* may be null */
-	struct slice headers;  /* encoded, see codec.h */
+	struct origin at;     /* its place in the dead-letter topic */
+	int64_t seen_us;      /* when it failed, see dead_letter_seen_us() */
+	struct slice key;     /* may be null */
+	struct slice payload; /* may be null */
+	struct slice headers; /* encoded, see codec.h */
 	uint32_t headers_cut;
 	struct oversize oversize; /* handed over as such, without its payload */
 };
@@ -37,15 +37,16 @@ bool key_rule_parse(const char *text, struct key_rule *ret);
 
 struct decode_rules {
 	struct key_rule key;
-	size_t max_bytes; /* what still fits our topics as one record; more is oversize */
+	struct read_names names; /* payload.fields */
+	size_t max_bytes;	 /* what still fits our topics as one record; more is oversize */
 };
 
 /* Understood. Slices borrow from the dead letter or the arena. */
 struct decoded {
-	struct record record;	 /* as a new entry: attempts 1, first = last = seen, due = now */
-	struct meter_read read;	 /* valid unless unfit */
-	bool unfit;		 /* malformed or oversize: parked at once, under its synthetic key */
-	enum cause cause;	 /* unfit: CAUSE_MALFORMED or CAUSE_OVERSIZE */
+	struct record record;	/* as a new entry: attempts 1, first = last = seen, due = now */
+	struct meter_read read; /* valid unless unfit */
+	bool unfit;		/* malformed or oversize: parked at once, under its synthetic key */
+	enum cause cause;	/* unfit: CAUSE_MALFORMED or CAUSE_OVERSIZE */
 	struct oversize oversize; /* CAUSE_OVERSIZE; else null */
 };
 
@@ -68,6 +69,7 @@ struct dead_letter dead_letter_from_inbox(const struct inbox *i);
 /*
  * Decodes the read inside an entry again, for its replay. NULL or the reason why it is malformed.
  */
-const char *record_decode_read(struct arena *a, const struct record *r, struct meter_read *ret);
+const char *record_decode_read(struct arena *a, const struct decode_rules *rules,
+	const struct record *r, struct meter_read *ret);
 
 #endif

@@ -16,4 +16,13 @@ bool decimal_valid(struct slice text);
  */
 void decimal_canonical(struct slice text, struct buf *out);
 
+#define DECIMAL_BINARY_BYTES 1024 /* significant ones: 2466 digits */
+
+/*
+ * Appends the decimal whose unscaled value is the two's complement, big-endian integer in bytes,
+ * with scale digits after the point: -1234 and 2 are "-12.34". Leading sign bytes may be any
+ * number. NULL, or why it is none, in words.
+ */
+const char *decimal_from_binary(struct slice bytes, uint32_t scale, struct buf *out);
+
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHUNK_BYTES (256u * 1024u)
+#define CHUNK_BYTES ((size_t)256 * 1024)
 #define ALIGN 16u
 /* Fresh memory costs more than the work done in it: page faults. 16 MiB stay with an arena. */
 #define KEEP_CHUNKS 64u

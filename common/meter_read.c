@@ -124,11 +124,11 @@ struct slice read_fields_key(struct arena *a, const struct read_fields *f)
 	return slice_of(p, m + i + s + 2);
 }
 
-const char *meter_read_from_json(
-	struct arena *a, struct slice key, struct slice payload, struct meter_read *ret)
+const char *meter_read_from_json(struct arena *a, const struct read_names *names, struct slice key,
+	struct slice payload, struct meter_read *ret)
 {
 	struct read_fields f;
-	const char *why = read_fields_from_json(a, payload, &f);
+	const char *why = read_fields_from_json(a, names, payload, &f);
 
 	return why ? why : read_fields_resolve(a, &f, key, ret);
 }

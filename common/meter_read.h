@@ -3,13 +3,14 @@
 #define COMMON_METER_READ_H
 
 #include "mem.h"
+#include "read_names.h"
 
 struct meter_read {
 	struct slice idempotency_key;
 	struct slice meter_id;
-	int64_t read_at_us; /* microseconds since 1970, UTC */
-	int64_t sequence;   /* >= 0 */
-	struct slice kwh;   /* decimal text as it arrived, see decimal_valid() */
+	int64_t read_at_us;		    /* microseconds since 1970, UTC */
+	int64_t sequence;		    /* >= 0 */
+	struct slice kwh;		    /* decimal text as it arrived, see decimal_valid() */
 	struct slice reading_type, quality; /* null where absent */
 	struct slice attributes; /* JSON object of all other fields, numbers verbatim; null: none */
 };
@@ -28,7 +29,7 @@ uint64_t meter_read_content(const struct meter_read *r);
  * "key and payload disagree on sequence", ...
  * Nesting, field count and sizes are bounded; yajl does the parsing (JSON numbers arrive as text).
  */
-const char *meter_read_from_json(struct arena *a, struct slice key, struct slice payload,
-	struct meter_read *ret);
+const char *meter_read_from_json(struct arena *a, const struct read_names *names, struct slice key,
+	struct slice payload, struct meter_read *ret);
 
 #endif

@@ -13,28 +13,21 @@
 enum type { TYPE_NULL = 0, TYPE_BOOL = 1, TYPE_STRING = 2, TYPE_NUMBER = 4 };
 
 static const struct field {
-	struct slice name;
 	size_t offset;	  /* in struct read_fields */
 	unsigned accepts; /* types */
-	const char *repeated, *wrong_type;
-} fields[] = {
-#define FIELD(name, accepts, types)                                                                \
-	{                                                                                          \
-		SLICE_INIT(#name), offsetof(struct read_fields, name), accepts,                    \
-			"repeated field " #name, #name " is not a " types                          \
-	}
-	FIELD(meter_id, TYPE_STRING, "string"),
-	FIELD(read_at, TYPE_STRING, "string"),
-	FIELD(sequence, TYPE_STRING | TYPE_NUMBER, "number or string"),
-	FIELD(kwh, TYPE_STRING | TYPE_NUMBER, "number or string"),
-	FIELD(reading_type, TYPE_STRING, "string"),
-	FIELD(quality, TYPE_STRING, "string"),
-#undef FIELD
+} fields[READ_FIELD_COUNT] = {
+	[READ_METER_ID] = {offsetof(struct read_fields, meter_id), TYPE_STRING},
+	[READ_READ_AT] = {offsetof(struct read_fields, read_at), TYPE_STRING},
+	[READ_SEQUENCE] = {offsetof(struct read_fields, sequence), TYPE_STRING | TYPE_NUMBER},
+	[READ_KWH] = {offsetof(struct read_fields, kwh), TYPE_STRING | TYPE_NUMBER},
+	[READ_READING_TYPE] = {offsetof(struct read_fields, reading_type), TYPE_STRING},
+	[READ_QUALITY] = {offsetof(struct read_fields, quality), TYPE_STRING},
 };
 
 struct parser {
 	struct arena *arena;
 	const yajl_alloc_funcs *funcs;
+	const struct read_names *names;
 	struct slice payload;
 	struct read_fields *out;
 	const struct field *field; /* whose value comes next; NULL: an attribute's */
@@ -133,6 +126,17 @@ static int refuse(struct parser *p, const char *why)
 	return 0;
 }
 
+static struct slice name_of(const struct parser *p, const struct field *f)
+{
+	return read_name(p->names, (enum read_field)(f - fields));
+}
+
+static int refuse_type(struct parser *p, const struct field *f)
+{
+	return refuse(p, arena_printf(p->arena, "%.*s is not a %s", SLICE_FMT(name_of(p, f)),
+				 f->accepts & TYPE_NUMBER ? "number or string" : "string"));
+}
+
 /* yajl points into the payload, or into a buffer that the next string overwrites. */
 static struct slice keep(struct parser *p, const void *s, size_t n)
 {
@@ -160,7 +164,7 @@ static int take(struct parser *p, enum type type, const void *s, size_t n)
 	if (type == TYPE_NULL)
 		return 1; /* as good as absent */
 	if (!(f->accepts & type))
-		return refuse(p, f->wrong_type);
+		return refuse_type(p, f);
 	to = (struct slice *)(void *)((char *)p->out + f->offset);
 	*to = keep(p, s, n);
 	return 1;
@@ -202,7 +206,7 @@ static int on_string(void *ctx, const unsigned char *s, size_t n)
 static bool enter(struct parser *p)
 {
 	if (p->field)
-		return refuse(p, p->field->wrong_type);
+		return refuse_type(p, p->field);
 	if (p->depth == DEPTH_MAX)
 		return refuse(p, "nested deeper than 64 levels");
 	p->depth++;
@@ -243,10 +247,10 @@ static int on_end_array(void *ctx)
 	return ok(yajl_gen_array_close(p->gen));
 }
 
-static const struct field *field_named(struct slice name)
+static const struct field *field_named(const struct parser *p, struct slice name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		if (slice_eq(name, fields[i].name))
+		if (slice_eq(name, name_of(p, &fields[i])))
 			return &fields[i];
 	}
 	return NULL;
@@ -258,7 +262,7 @@ static int on_map_key(void *ctx, const unsigned char *s, size_t n)
 	unsigned bit;
 
 	if (p->depth == 1)
-		p->field = field_named(slice_of(s, n));
+		p->field = field_named(p, slice_of(s, n));
 	if (!p->field) {
 		if (!p->gen)
 			open_attributes(p);
@@ -266,7 +270,8 @@ static int on_map_key(void *ctx, const unsigned char *s, size_t n)
 	}
 	bit = 1u << (p->field - fields);
 	if (p->seen & bit)
-		return refuse(p, p->field->repeated);
+		return refuse(p, arena_printf(p->arena, "repeated field %.*s",
+					 SLICE_FMT(name_of(p, p->field))));
 	p->seen |= bit;
 	return 1;
 }
@@ -311,12 +316,14 @@ static const char *parse(struct parser *p, yajl_alloc_funcs *funcs)
 	return p->why;
 }
 
-const char *read_fields_from_json(struct arena *a, struct slice payload, struct read_fields *ret)
+const char *read_fields_from_json(struct arena *a, const struct read_names *names,
+	struct slice payload, struct read_fields *ret)
 {
 	struct memory memory; /* not zeroed */
 	yajl_alloc_funcs funcs = {block_alloc, block_realloc, block_free, &memory};
 	struct read_fields out = {0};
-	struct parser p = {.arena = a, .funcs = &funcs, .payload = payload, .out = &out};
+	struct parser p = {
+		.arena = a, .funcs = &funcs, .names = names, .payload = payload, .out = &out};
 	const char *why = json_text_check(payload);
 
 	if (why)

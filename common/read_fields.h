@@ -14,10 +14,16 @@ struct read_fields {
 };
 
 /*
- * Both return NULL, or the reason in words why the payload is malformed. On success the slices of
+ * All return NULL, or the reason in words why the payload is malformed. On success the slices of
  * *ret borrow from payload, key or arena.
  */
-const char *read_fields_from_json(struct arena *a, struct slice payload, struct read_fields *ret);
+const char *read_fields_from_json(struct arena *a, const struct read_names *names,
+	struct slice payload, struct read_fields *ret);
+/* schema: the writer's. body: the part of payload behind its frame, see framing.h. */
+struct avro_schema;
+const char *read_fields_from_avro(struct arena *a, const struct read_names *names,
+	const struct avro_schema *schema, struct slice payload, struct slice body,
+	struct read_fields *ret);
 /* key: see meter_read_from_json; null or opaque gives nothing. */
 const char *read_fields_resolve(
 	struct arena *a, const struct read_fields *f, struct slice key, struct meter_read *ret);

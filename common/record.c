@@ -2,6 +2,8 @@
 
 #include "mem.h"
 
+#define TOPIC_NAME_BYTES 249
+
 static const char *const reasons[REASON_COUNT] = {
 	[REASON_RETRIES_EXHAUSTED] = "retries_exhausted",
 	[REASON_PERMANENT_4XX] = "permanent_4xx",
@@ -57,4 +59,18 @@ bool cause_reopens(enum cause c)
 const char *parked_event_name(enum parked_event e)
 {
 	return (size_t)e < ARRAY_LEN(events) ? events[e] : "invalid";
+}
+
+bool topic_name_valid(struct slice name)
+{
+	bool dots = slice_eq(name, SLICE_LIT(".")) || slice_eq(name, SLICE_LIT(".."));
+
+	for (size_t i = 0; i < name.n; i++) {
+		uint8_t c = name.p[i], letter = c | 0x20;
+
+		if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && c != '.' &&
+			c != '_' && c != '-')
+			return false;
+	}
+	return name.n && name.n <= TOPIC_NAME_BYTES && !dots;
 }

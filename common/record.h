@@ -41,6 +41,10 @@ struct origin {
 	int64_t offset;
 };
 
+/* Whether Kafka allows it: letters, digits, '.', '_' and '-', at most 249 of them, not "." or ".."
+ * (org.apache.kafka.common.internals.Topic). */
+bool topic_name_valid(struct slice name);
+
 /* Why it failed last. class is null where there is no error. */
 struct record_error {
 	struct slice class, code, message;
@@ -51,22 +55,22 @@ struct record_error {
 /* DeadLetterRecord: one failed read, the value of an entry in the DLQ. */
 struct record {
 	struct slice idempotency_key;
-	struct slice payload;	    /* the bytes that arrived; null for a tombstone */
-	struct slice headers;	    /* encoded, see headers_* in codec.h */
+	struct slice payload; /* the bytes that arrived; null for a tombstone */
+	struct slice headers; /* encoded, see headers_* in codec.h */
 	enum reason reason;
-	uint32_t attempts;	    /* total deliveries and failed replays, >= 1 */
-	int64_t first_seen_us;	    /* never later within one stay */
-	int64_t last_seen_us;	    /* most recent failure */
-	int64_t due_us;		    /* not replayed before */
-	int64_t upstream_attempts;  /* -1: null */
-	uint32_t replays;	    /* failed ones */
-	struct slice record_key;    /* the dead letter's own key */
-	struct origin origin;	    /* where the read itself came from */
-	struct origin dead_letter;  /* the dead letter last merged */
+	uint32_t attempts;	   /* total deliveries and failed replays, >= 1 */
+	int64_t first_seen_us;	   /* never later within one stay */
+	int64_t last_seen_us;	   /* most recent failure */
+	int64_t due_us;		   /* not replayed before */
+	int64_t upstream_attempts; /* -1: null */
+	uint32_t replays;	   /* failed ones */
+	struct slice record_key;   /* the dead letter's own key */
+	struct origin origin;	   /* where the read itself came from */
+	struct origin dead_letter; /* the dead letter last merged */
 	struct record_error error;
-	uint64_t content;	    /* content hash */
-	uint32_t headers_cut;	    /* bytes of headers that did not fit the bound */
-	uint32_t error_cut;	    /* bytes of error text that did not fit the bound */
+	uint64_t content;     /* content hash */
+	uint32_t headers_cut; /* bytes of headers that did not fit the bound */
+	uint32_t error_cut;   /* bytes of error text that did not fit the bound */
 };
 
 /* ParkedRecord: an event in the append-only parked topic. */
@@ -106,8 +110,8 @@ struct source_position {
 struct checkpoint {
 	int32_t partitions; /* N */
 	struct slice group_id;
-	struct slice key_rule;	 /* key.from as configured */
-	int64_t inbox_offset;	 /* the next inbox record to apply */
+	struct slice key_rule; /* key.from as configured */
+	int64_t inbox_offset;  /* the next inbox record to apply */
 	struct source_position *sources;
 	size_t n_sources;
 };

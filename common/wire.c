@@ -80,16 +80,25 @@ bool wire_read_present(struct wire_reader *r, const char *name)
 	return read_within(r, name, 0, 1) == 1;
 }
 
+struct slice wire_read_raw(struct wire_reader *r, const char *name, size_t n)
+{
+	struct slice s = slice_of(r->p, n);
+
+	if (n > bytes_left(r)) {
+		wire_fail(r, name, "%zu bytes wanted, %zu left", n, bytes_left(r));
+		return SLICE_NULL;
+	}
+	r->p += n;
+	return r->failed ? SLICE_NULL : s;
+}
+
 uint64_t wire_read_fixed64(struct wire_reader *r, const char *name)
 {
-	uint64_t value;
+	struct slice s = wire_read_raw(r, name, sizeof(uint64_t));
+	uint64_t value = 0;
 
-	if (bytes_left(r) < sizeof(value)) {
-		wire_fail(r, name, "%zu bytes wanted, %zu left", sizeof(value), bytes_left(r));
-		return 0;
-	}
-	memcpy(&value, r->p, sizeof(value));
-	r->p += sizeof(value);
+	if (!slice_is_null(s))
+		memcpy(&value, s.p, sizeof(value));
 	return be64toh(value);
 }
 
@@ -139,8 +148,7 @@ static void read_block_head(struct wire_reader *r, struct wire_array *a, const c
 
 		a->block_end = r->p + size;
 	}
-	/* No item of our arrays takes less than a byte. */
-	if (a->left > bytes_left(r))
+	if (a->left > bytes_left(r) && a->left > a->weightless)
 		wire_fail(r, name, "%" PRIu64 " items declared, %zu bytes left", a->left,
 			bytes_left(r));
 }

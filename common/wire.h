@@ -23,6 +23,8 @@ int32_t wire_read_int(struct wire_reader *r, const char *name);
 uint32_t wire_read_count(struct wire_reader *r, const char *name); /* an int >= 0 */
 unsigned wire_read_enum(struct wire_reader *r, const char *name, unsigned symbols);
 uint64_t wire_read_fixed64(struct wire_reader *r, const char *name); /* fixed(8), big-endian */
+/* Just n bytes: borrowed, null if failed. */
+struct slice wire_read_raw(struct wire_reader *r, const char *name, size_t n);
 /* Bytes or string: borrowed, never null unless failed. */
 struct slice wire_read_bytes(struct wire_reader *r, const char *name);
 /* The union null | something: whether there is something. */
@@ -50,6 +52,7 @@ static inline int64_t wire_read_long(struct wire_reader *r, const char *name)
 struct wire_array {
 	uint64_t left;		  /* items left in the block */
 	const uint8_t *block_end; /* of a block that gives its size; else NULL */
+	uint64_t weightless;	  /* how many items of no bytes a block may declare */
 };
 /* True: an item is next. False: the array is over, or the reader has failed. */
 bool wire_array_next(struct wire_reader *r, struct wire_array *a, const char *name);

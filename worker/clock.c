@@ -23,7 +23,8 @@ static int64_t system_now_us(struct clock *c)
 static int64_t system_steady_us(struct clock *c)
 {
 	(void)c;
-	return read_clock_us(CLOCK_MONOTONIC);
+	/* CLOCK_MONOTONIC stands still while a machine is suspended, tombstones do not. */
+	return read_clock_us(CLOCK_BOOTTIME);
 }
 
 static uint64_t system_random(struct clock *c)

@@ -30,7 +30,7 @@ static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaq
 		return;
 	}
 	if (p->failed++ == 0)
-		err_set(&p->first, ERR_UNREACHABLE, "not delivered to %s: %s", p->topic,
+		err_set(&p->first, kafka_err_class(m->err), "not delivered to %s: %s", p->topic,
 			rd_kafka_err2str(m->err));
 }
 

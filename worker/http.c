@@ -92,7 +92,7 @@ static int resolve(const char *listen, struct addrinfo **ret, struct err *err)
 	memcpy(host, listen, (size_t)(colon - listen));
 	host[colon - listen] = '\0';
 	r = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, ret);
-	if (r)
+	if (r || !*ret)
 		return err_set(err, ERR_CONFIG, "http.listen=%s: %s", listen, gai_strerror(r));
 	return 0;
 }

@@ -140,6 +140,7 @@ int land(struct loop *l, struct err *err)
 		return r;
 	trim_inboxes(l);
 	loop_recycle(l, TAKE_PTR(b->donor));
+	loop_recycle(l, TAKE_PTR(l->donor)); /* not taken where the loop ends */
 	l->donor = b;
 	l->prev = NULL;
 	return 0;

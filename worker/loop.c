@@ -144,7 +144,7 @@ static int revoked(struct loop *l, struct err *err)
 	for (int32_t p = 0; p < l->config->partitions; p++)
 		if (l->owned[p] && l->owned[p]->assigned) {
 			l->owned[p]->assigned = false;
-			l->owned[p]->left_us = clock_steady_us(l->clock);
+			l->owned[p]->left_us = l->certain_us;
 		}
 	l->joined = false;
 	loop_report(l, 'I', "revoked", "gave %zu partitions up", l->positions.n);
@@ -229,6 +229,7 @@ static int turn(struct loop *l, struct err *err)
 		return 0;
 	if (!l->restored)
 		return restore(l, err);
+	l->certain_us = clock_steady_us(l->clock);
 	r = deliver_watch(l, err);
 	if (!r)
 		r = take(l, err);

@@ -55,6 +55,7 @@ struct loop {
 	VEC(int64_t) idle_ends;		    /* until_idle: end offsets when restored, alike */
 	size_t position_hint;
 	enum group_event pending_event;
+	int64_t certain_us;  /* steady: when tickets and positions were certain last */
 	bool joined;	     /* assigned in the current generation */
 	bool restored;	     /* and tickets and positions are certain */
 	bool draining_inbox; /* only the inbox is fetched yet */

@@ -8,7 +8,7 @@
 #define GAP_RECORDS 5000
 #define READ_CHUNK 512
 /* A look at all tickets of a partition takes 10 ms a million: not more often than this. */
-#define SCAN_PAUSE_US (100 * 1000)
+#define SCAN_PAUSE_US (100ll * 1000)
 /* While nothing may be replayed, only expiry is looked for. */
 #define EXPIRY_PAUSE_US (3600ll * 1000 * 1000)
 
@@ -147,7 +147,7 @@ static bool judge(struct loop *l, struct item *item, int64_t now_us)
 		item->settle = parked_as(r, CAUSE_EXPIRED);
 		return false;
 	}
-	malformed = record_decode_read(&l->next->arena, r, &item->read);
+	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, &item->read);
 	if (malformed) {
 		r->error = (struct record_error){
 			SLICE_LIT("malformed"), SLICE_NULL, slice_str(malformed)};

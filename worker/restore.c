@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #define READ_CHUNK 2048
-/* Kept warm across a rebalance for less than this; tombstones live for days (delete.retention). */
+/* What was certain stays so for a while without reading on, and a restore may take as long: far
+ * less than tombstones live (delete.retention.ms, days). A tombstone that is gone before it was
+ * read would leave its entry live for ever. */
 #define WARM_US (3600ll * 1000 * 1000)
 
 void owned_free(struct owned *o)
@@ -85,8 +87,12 @@ static void own_assigned(struct loop *l)
 		}
 		if (!o)
 			o = l->owned[p] = owned_new(p);
-		if (!o->assigned && now_us - o->left_us > WARM_US)
+		if (o->assigned && l->certain_us > o->left_us)
+			o->left_us = l->certain_us;
+		if (now_us - o->left_us > WARM_US) {
 			owned_reset(o);
+			o->left_us = now_us;
+		}
 		o->assigned = true;
 	}
 }
@@ -355,6 +361,19 @@ static int ready_partitions(struct loop *l, struct err *err)
 	return 0;
 }
 
+/* Whether the restore took so long that tombstones may have gone while it read. */
+static int check_duration(struct loop *l, int64_t started_us, struct err *err)
+{
+	if (clock_steady_us(l->clock) - started_us <= WARM_US)
+		return 0;
+	for (int32_t p = 0; p < l->config->partitions; p++)
+		if (l->owned[p])
+			owned_reset(l->owned[p]);
+	return err_set(err, ERR_UNREACHABLE,
+		"restoring took longer than an hour, in which tombstones may have been compacted "
+		"away: starting it anew");
+}
+
 int restore(struct loop *l, struct err *err)
 {
 	int64_t started_us = clock_steady_us(l->clock);
@@ -373,12 +392,15 @@ int restore(struct loop *l, struct err *err)
 	if (!r)
 		r = settle_positions(l, err);
 	if (!r)
+		r = check_duration(l, started_us, err);
+	if (!r)
 		r = loop_poll_group(l, err);
 	if (!r)
 		r = start_fetching(l, err);
 	if (r)
 		return r;
 	l->restored = true;
+	l->certain_us = clock_steady_us(l->clock);
 	loop_report(l, 'I', "restored",
 		"%zu partitions, %zu live entries, %zu parked reads in %lld ms", l->positions.n,
 		total(l, true), total(l, false),

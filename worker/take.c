@@ -49,6 +49,7 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 				: tickets_find_plain(&o->partition.tickets, item->key) != NULL;
 	} else {
 		item->merge = merge_combine(&item->merge, m);
+		l->next->stats.merged += m->action == MERGE_PARK;
 	}
 	item->record = d->record;
 	item->read = d->read;

@@ -1,6 +1,7 @@
 /*
  * kafka_consume: reads a topic from its beginning to its end, as restore does with the DLQ, and
- * does nothing with what it reads: librdkafka's defaults, read_committed. Prints one line of JSON.
+ * does nothing with what it reads: librdkafka's defaults but for read_committed and a short wait at
+ * the end. Prints one line of JSON.
  * usage: kafka_consume BOOTSTRAP TOPIC
  */
 #include "mem.h"
@@ -25,6 +26,9 @@ static rd_kafka_t *open_consumer(const char *bootstrap)
 	static const char *const settings[][2] = {
 		{"isolation.level", "read_committed"},
 		{"enable.partition.eof", "true"},
+		/* The end is known only once a fetch behind the last control record has come back
+		   empty. */
+		{"fetch.wait.max.ms", "5"},
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	char why[256];

@@ -158,12 +158,12 @@ Test(dead_letter, an_entry_decodes_again_for_its_replay)
 	struct decoded got = decode(&rules, &d);
 	struct meter_read read;
 
-	cr_assert_null(record_decode_read(&arena, &got.record, &read));
+	cr_assert_null(record_decode_read(&arena, &rules, &got.record, &read));
 	cr_expect_eq(meter_read_content(&read), got.record.content);
 	expect_slice(read.idempotency_key, KEY, "key");
 	expect_slice(read.attributes, "{\"a\":1}", "attributes");
 	got.record.payload = SLICE_NULL;
-	cr_expect_str_eq(record_decode_read(&arena, &got.record, &read), "no payload");
+	cr_expect_str_eq(record_decode_read(&arena, &rules, &got.record, &read), "no payload");
 }
 
 /* --- where the key comes from --- */

@@ -4,6 +4,8 @@
 #include "codec_random.h"
 #include "meter_read.h"
 
+static const struct read_names ours;
+
 #define KEY "MTR-00000001|2026-07-17T00:00:00+00:00|1"
 #define MIDNIGHT_US 1784246400000000
 #define REST "\"meter_id\":\"M\",\"read_at\":\"2026-07-17T00:00:00Z\",\"sequence\":1"
@@ -74,7 +76,7 @@ Test(meter_read_json, gives_the_fields_as_they_arrived)
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
 		struct meter_read r;
 		const char *why = meter_read_from_json(
-			&a, slice_str(good[i].key), slice_str(good[i].payload), &r);
+			&a, &ours, slice_str(good[i].key), slice_str(good[i].payload), &r);
 
 		cr_assert_null(why, "good[%zu]: %s", i, why);
 		expect_text(r.idempotency_key, good[i].key, "idempotency_key", i);
@@ -160,7 +162,7 @@ Test(meter_read_json, malformed_json_is_refused_with_its_reason)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct meter_read r = {.sequence = 42};
 		const char *why = meter_read_from_json(
-			&a, slice_str(bad[i].key), slice_str(bad[i].payload), &r);
+			&a, &ours, slice_str(bad[i].key), slice_str(bad[i].payload), &r);
 
 		cr_assert_not_null(why, "%s was taken", bad[i].payload);
 		cr_expect(strncmp(why, bad[i].why, strlen(bad[i].why)) == 0, "%s: %s",
@@ -179,7 +181,7 @@ Test(meter_read_json, sequence_is_digits_and_no_more)
 		struct slice payload =
 			slice_str(arena_printf(&a, "{\"kwh\":1,\"sequence\":%s}", not_integers[i]));
 		struct meter_read r;
-		const char *why = meter_read_from_json(&a, SLICE_LIT(KEY), payload, &r);
+		const char *why = meter_read_from_json(&a, &ours, SLICE_LIT(KEY), payload, &r);
 
 		cr_assert_not_null(why, "%s was taken", not_integers[i]);
 		cr_expect_str_eq(why, "sequence is not an integer from 0 to 9223372036854775807");
@@ -191,12 +193,14 @@ Test(meter_read_json, null_and_a_raw_nul_are_refused)
 	CLEANUP(arena_free) struct arena a = {0};
 	struct meter_read r;
 
-	cr_expect_str_eq(meter_read_from_json(&a, SLICE_LIT(KEY), SLICE_NULL, &r), "no payload");
-	cr_expect_str_eq(meter_read_from_json(&a, SLICE_LIT(KEY), SLICE_LIT("{\"kwh\":1}\0"), &r),
+	cr_expect_str_eq(
+		meter_read_from_json(&a, &ours, SLICE_LIT(KEY), SLICE_NULL, &r), "no payload");
+	cr_expect_str_eq(
+		meter_read_from_json(&a, &ours, SLICE_LIT(KEY), SLICE_LIT("{\"kwh\":1}\0"), &r),
 		"payload holds a NUL");
 	/* An escaped backslash before "u0000" is no NUL. */
 	cr_expect_null(meter_read_from_json(
-		&a, SLICE_LIT(KEY), SLICE_LIT("{\"kwh\":1,\"q\":\"\\\\u0000\"}"), &r));
+		&a, &ours, SLICE_LIT(KEY), SLICE_LIT("{\"kwh\":1,\"q\":\"\\\\u0000\"}"), &r));
 }
 
 /* --- bounds --- */
@@ -212,7 +216,7 @@ static const char *decode_nested(struct arena *a, size_t levels)
 	for (size_t i = 1; i < levels; i++)
 		buf_add_byte(&b, ']');
 	buf_add_byte(&b, '}');
-	return meter_read_from_json(a, SLICE_LIT(KEY), slice_of(b.p, b.n), &r);
+	return meter_read_from_json(a, &ours, SLICE_LIT(KEY), slice_of(b.p, b.n), &r);
 }
 
 Test(meter_read_json, nesting_is_bounded)
@@ -234,7 +238,7 @@ Test(meter_read_json, memory_is_bounded_by_the_payload)
 	for (int i = 0; i < 20000; i++)
 		buf_printf(&b, ",\"f%d\":\"\\n\\u0001\\\"%d\"", i, i);
 	buf_add_byte(&b, '}');
-	cr_assert_null(meter_read_from_json(&a, SLICE_LIT(KEY), slice_of(b.p, b.n), &r));
+	cr_assert_null(meter_read_from_json(&a, &ours, SLICE_LIT(KEY), slice_of(b.p, b.n), &r));
 	cr_expect_leq(r.attributes.n, b.n);
 	cr_expect_leq(a.used, b.n + 4096);
 }
@@ -249,7 +253,7 @@ Test(meter_read_json, a_long_escaped_text_is_kept_whole)
 	for (int i = 0; i < 100000; i++)
 		buf_add_str(&b, "\\u00e4");
 	buf_add_str(&b, "\"}");
-	cr_assert_null(meter_read_from_json(&a, SLICE_LIT(KEY), slice_of(b.p, b.n), &r));
+	cr_assert_null(meter_read_from_json(&a, &ours, SLICE_LIT(KEY), slice_of(b.p, b.n), &r));
 	cr_assert_eq(r.quality.n, 200000);
 	for (size_t i = 0; i < r.quality.n; i += 2)
 		cr_assert(memcmp(r.quality.p + i, "\xc3\xa4", 2) == 0);
@@ -332,7 +336,7 @@ Test(meter_read_json, attributes_keep_their_values)
 		buf_add_str(&b, "{\"kwh\":1,\"x\":");
 		random_value(&r, &b, 0);
 		buf_add_byte(&b, '}');
-		why = meter_read_from_json(&a, SLICE_LIT(KEY), slice_of(b.p, b.n), &read);
+		why = meter_read_from_json(&a, &ours, SLICE_LIT(KEY), slice_of(b.p, b.n), &read);
 		cr_assert_null(why, "%s: %.*s", why, (int)b.n, (char *)b.p);
 		cr_assert_leq(read.attributes.n, b.n);
 		before = load(slice_of(b.p, b.n));
