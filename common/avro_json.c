@@ -4,8 +4,6 @@
 #include "decimal.h"
 #include "utf8.h"
 
-#define VALUES_PER_BYTE 4
-#define VALUES_BESIDES 65536
 #define TEXT_PER_BYTE 16
 #define TEXT_BESIDES 65536
 
@@ -15,8 +13,8 @@ struct avro_walk avro_walk_new(
 	return (struct avro_walk){
 		.reader = {payload.p, body.p, body.p + body.n, schema, err, false},
 		.field = "body",
-		.values = VALUES_BESIDES + VALUES_PER_BYTE * (uint64_t)body.n,
 		.text = TEXT_BESIDES + TEXT_PER_BYTE * body.n,
+		.depth = 1,
 	};
 }
 
@@ -51,19 +49,22 @@ struct slice avro_walk_symbol(struct avro_walk *w, const struct avro_node *node)
 
 /* --- scalars --- */
 
+static void add_character(uint8_t c, struct buf *out)
+{
+	if (c < ' ') {
+		buf_printf(out, "\\u%04x", c);
+		return;
+	}
+	if (c == '"' || c == '\\')
+		buf_add_byte(out, '\\');
+	buf_add_byte(out, c);
+}
+
 void avro_json_string(struct slice s, struct buf *out)
 {
-	const uint8_t *from = s.p, *end = s.p + s.n;
-
 	buf_add_byte(out, '"');
-	for (const uint8_t *p = from; p < end; p++) {
-		if (*p >= ' ' && *p != '"' && *p != '\\')
-			continue;
-		buf_add(out, from, (size_t)(p - from));
-		buf_printf(out, *p < ' ' ? "\\u%04x" : "\\%c", *p);
-		from = p + 1;
-	}
-	buf_add(out, from, (size_t)(end - from));
+	for (size_t i = 0; i < s.n; i++)
+		add_character(s.p[i], out);
 	buf_add_byte(out, '"');
 }
 
@@ -189,12 +190,8 @@ static bool enter(struct avro_walk *w, const struct buf *out)
 {
 	if (w->depth == AVRO_VALUE_DEPTH)
 		wire_fail(&w->reader, w->field, "nested deeper than %d levels", AVRO_VALUE_DEPTH);
-	else if (!w->values)
-		wire_fail(&w->reader, w->field, "more values than so few bytes may hold");
 	else if (out->n > w->text)
 		wire_fail(&w->reader, w->field, "more than %zu bytes as JSON", w->text);
-	else
-		w->values--;
 	return !w->reader.failed;
 }
 

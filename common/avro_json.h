@@ -13,15 +13,15 @@
 #define AVRO_WEIGHTLESS_ITEMS 65536
 
 /*
- * Where a walk stands. What it may do is bounded by the bytes it has, because a few of them can
- * stand for much: items of no bytes, records of many nulls, long names of short values.
+ * Where a walk stands. What it writes is bounded by the bytes it reads, because a few of them can
+ * stand for much: items of no bytes, records of many nulls, long names of short values. No value is
+ * written without a byte, so that bounds the work as well.
  */
 struct avro_walk {
 	struct wire_reader reader;
 	const char *field; /* at the top level, for the error's text */
-	uint64_t values;   /* that may still be read */
-	size_t text;	   /* bytes that may be written */
-	unsigned depth;
+	size_t text;	   /* bytes that attributes may have */
+	unsigned depth;	   /* of the next value; that of the record has been 0 */
 };
 
 /* body: within payload, where positions in errors count from. schema: its name, for them. */

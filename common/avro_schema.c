@@ -364,8 +364,9 @@ int avro_schema_parse(struct slice text, struct avro_schema **ret, struct err *e
 {
 	struct avro_schema *schema = mem_zalloc(sizeof(*schema));
 	CLEANUP(buf_free) struct buf form = {0};
+	struct err unwanted;
 
-	schema->root = parse_text(text, schema, err);
+	schema->root = parse_text(text, schema, err ? err : &unwanted);
 	if (!schema->root) {
 		avro_schema_free(schema);
 		return ERR_DATA;

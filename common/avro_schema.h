@@ -86,7 +86,7 @@ struct avro_schema {
 
 /*
  * Parses the schema's JSON text. On success moves a new schema into *ret; the caller frees it.
- * Else ERR_DATA, with what is wrong and in which record and field.
+ * Else ERR_DATA, with what is wrong and in which record and field; err may be NULL.
  */
 MUST_CHECK int avro_schema_parse(struct slice text, struct avro_schema **ret, struct err *err);
 void avro_schema_free(struct avro_schema *s); /* accepts NULL */

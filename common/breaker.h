@@ -12,9 +12,9 @@ enum breaker_state { BREAKER_CLOSED = 0, BREAKER_OPEN, BREAKER_HALF_OPEN };
 
 struct breaker {
 	enum breaker_state state;
-	uint32_t failures;  /* in a row, while not closed */
-	int64_t opened_us;  /* when it left closed */
-	int64_t retry_us;   /* OPEN: when to probe */
+	uint32_t failures; /* in a row, while not closed */
+	int64_t opened_us; /* when it left closed */
+	int64_t retry_us;  /* OPEN: when to probe */
 };
 #define BREAKER_INITIAL_US (200ll * 1000)
 #define BREAKER_MAX_US (30ll * 1000 * 1000)

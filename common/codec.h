@@ -42,8 +42,8 @@ struct header {
 	struct slice value; /* may be null */
 };
 /*
- * Encodes headers up to RECORD_HEADERS_BYTES, first ones first; *ret_cut counts the bytes of keys
- * and values left out.
+ * Encodes headers up to RECORD_HEADERS_BYTES. Where there are more, headers_cut.h chooses: stack
+ * traces go first. *ret_cut counts the bytes of keys and values left out.
  */
 struct slice headers_encode(struct arena *a, const struct header *v, size_t n, uint32_t *ret_cut);
 /* Walks encoded headers: start with *pos = 0; false at the end. The bytes were decoded before. */

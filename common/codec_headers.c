@@ -1,4 +1,5 @@
 #include "codec_parts.h"
+#include "headers_cut.h"
 
 /* Of the bound, what is not items: their count before them, and the end after them. */
 #define HEADERS_COUNT_BYTES 3
@@ -32,20 +33,22 @@ void headers_write(struct wire_writer *w, struct slice headers)
 		wire_write_long(w, 0);
 }
 
-static size_t header_size(const struct header *h)
+static size_t total_size(const struct header *v, size_t n)
 {
-	size_t n = wire_long_size((int64_t)h->key.n) + h->key.n + 1;
+	size_t total = 0;
 
-	return slice_is_null(h->value) ? n : n + wire_long_size((int64_t)h->value.n) + h->value.n;
+	for (size_t i = 0; i < n; i++)
+		total += header_size(&v[i]);
+	return total;
 }
 
-static size_t room_for(const struct header *v, size_t n)
+static size_t total_bytes(const struct header *v, size_t n)
 {
-	size_t room = 0;
+	size_t total = 0;
 
-	for (size_t i = 0; i < n && room < HEADERS_ROOM; i++)
-		room += header_size(&v[i]);
-	return room < HEADERS_ROOM ? room : HEADERS_ROOM;
+	for (size_t i = 0; i < n; i++)
+		total += v[i].key.n + v[i].value.n;
+	return total;
 }
 
 /* Puts the block's count right before its first item; the end alone is the array of no items. */
@@ -59,31 +62,31 @@ static struct slice with_count(const uint8_t *end, uint8_t *items, size_t n)
 	return slice_of(begin, (size_t)(end - begin));
 }
 
-/*
- * One header too large for the room left is skipped, not the end: a stack trace must not take the
- * reason behind it along.
- */
-struct slice headers_encode(struct arena *a, const struct header *v, size_t n, uint32_t *ret_cut)
+static struct slice encode(struct arena *a, const struct header *v, size_t n, size_t size)
 {
-	size_t room = room_for(v, n), kept = 0, cut = 0;
-	struct wire_writer w = wire_writer_new(a, HEADERS_COUNT_BYTES + room + 1);
+	struct wire_writer w = wire_writer_new(a, HEADERS_COUNT_BYTES + size + 1);
 	uint8_t *items = w.p += HEADERS_COUNT_BYTES;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t size = header_size(&v[i]);
-
-		if (size > room) {
-			cut += v[i].key.n + v[i].value.n;
-			continue;
-		}
-		room -= size;
-		kept++;
 		wire_write_bytes(&w, v[i].key);
 		wire_write_optional(&w, v[i].value);
 	}
 	wire_write_long(&w, 0);
+	return with_count(w.p, items, n);
+}
+
+struct slice headers_encode(struct arena *a, const struct header *v, size_t n, uint32_t *ret_cut)
+{
+	size_t size = total_size(v, n), bytes, cut;
+
+	*ret_cut = 0;
+	if (size <= HEADERS_ROOM)
+		return encode(a, v, n, size);
+	bytes = total_bytes(v, n);
+	v = headers_cut(a, v, n, HEADERS_ROOM, &n);
+	cut = bytes - total_bytes(v, n);
 	*ret_cut = cut < UINT32_MAX ? (uint32_t)cut : UINT32_MAX;
-	return with_count(w.p, items, kept);
+	return encode(a, v, n, total_size(v, n));
 }
 
 /* *pos holds the offset (low half) and how many items the block has left (high half). */

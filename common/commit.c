@@ -175,7 +175,7 @@ static void call_done(struct commit *c)
 
 		if (o->kind != OUTCOME_FAILED) {
 			c->row_n = 0;
-		} else if (call.kind == SINK_ISOLATE && sqlstate_class(o->code) != SQL_RECORD) {
+		} else if (sqlstate_class(o->code) != SQL_RECORD) {
 			*o = (struct outcome){.kind = OUTCOME_INVALID};
 			push(c, i, 1, SINK_COMMIT);
 		}

@@ -143,6 +143,8 @@ static int check_topics(const struct config *c, struct err *err)
 	const char *own[] = {c->dlq_topic, c->inbox_topic, c->parked_topic};
 	size_t n = ARRAY_LEN(own) + c->source_topics.n;
 
+	if (!c->source_topics.n)
+		return err_set(err, ERR_CONFIG, "source.topics is empty");
 	for (size_t i = 0; i < n; i++) {
 		const char *name = i < 3 ? own[i] : c->source_topics.v[i - 3];
 
@@ -185,6 +187,10 @@ static int check(struct config *c, struct err *err)
 		return err_set(err, ERR_CONFIG,
 			"key.from: \"%.100s\" is none of auto, key, header:NAME, payload",
 			c->key_from);
+	if (read_names_parse(c->payload_fields.v, c->payload_fields.n, &c->read_names, err))
+		return err_prefix(err, "payload.fields");
+	if (classify_rules_parse(&c->arena, c->classify.v, c->classify.n, &c->classify_rules, err))
+		return err_prefix(err, "classify");
 	if (!function_name_valid(c->sink_function))
 		return err_set(err, ERR_CONFIG,
 			"sink.function: \"%.100s\" is no name in small letters, with or without a "

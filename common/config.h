@@ -65,7 +65,9 @@ struct config {
 #define OPTION(field, key, type, ...) CONFIG_TYPE_##type field;
 #define SWITCH(field, name, type, ...) CONFIG_TYPE_##type field;
 #include "options.def"
-	struct key_rule key_rule; /* key.from */
+	struct key_rule key_rule;	      /* key.from */
+	struct read_names read_names;	      /* payload.fields */
+	struct classify_rules classify_rules; /* classify */
 	/* What librdkafka is to be given besides the keys that are options. */
 	struct config_setting *kafka;
 	size_t n_kafka;

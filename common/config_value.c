@@ -93,11 +93,16 @@ static int bool_set(const char *text, bool *ret, struct err *err)
 	return 0;
 }
 
+/* The empty text is the empty list; where there must be an item, config.c sees to it. */
 static int list_set(struct arena *a, const char *text, struct config_list *ret, struct err *err)
 {
 	struct config_list list = {0};
 	size_t commas = 0;
 
+	if (!*text) {
+		*ret = list;
+		return 0;
+	}
 	for (const char *p = text; *p; p++)
 		commas += *p == ',';
 	list.v = arena_alloc(a, (commas + 1) * sizeof(*list.v));

@@ -3,7 +3,7 @@
 #include "dialect.h"
 #include "hash.h"
 #include "key.h"
-#include "read_fields.h"
+#include "payload.h"
 #include "utf8.h"
 
 #include <stdio.h>
@@ -90,10 +90,11 @@ static const char *no_key(struct arena *a, const struct key_rule *rule)
 
 /* NULL, or why it is malformed. */
 static const char *decode_read(struct arena *a, const struct decode_rules *rules,
-	const struct dead_letter *d, struct meter_read *ret)
+	const struct dead_letter *d, struct meter_read *ret, bool *ret_wait)
 {
 	struct read_fields fields;
-	const char *why = read_fields_from_json(a, &rules->names, d->payload, &fields);
+	const char *why = payload_read_fields(
+		a, &rules->names, &rules->schemas, d->headers, d->payload, &fields, ret_wait);
 	struct slice key;
 
 	if (why)
@@ -130,6 +131,13 @@ static void set_error(struct arena *a, struct record *r, const struct record_err
 	r->error.class = utf8_clean(a, e->class, ERROR_CLASS_BYTES, &r->error_cut);
 	r->error.code = utf8_clean(a, e->code, ERROR_CODE_BYTES, &r->error_cut);
 	r->error.message = utf8_clean(a, e->message, RECORD_ERROR_MESSAGE_BYTES, &r->error_cut);
+}
+
+/* A dead letter of a share group without key and value, which are still where it came from. */
+static bool is_pointer(const struct dead_letter *d, const struct dialect_facts *facts)
+{
+	return facts->pointer && !d->fetched && slice_is_null(d->key) &&
+	       slice_is_null(d->payload) && slice_is_null(d->oversize.message);
 }
 
 static void set_unfit(struct arena *a, const struct dead_letter *d, enum cause cause,
@@ -188,8 +196,10 @@ static struct dead_letter cut_oversize(const struct dead_letter *d)
 static void decode_whole(struct arena *a, const struct decode_rules *rules,
 	const struct dead_letter *d, const struct record_error *error, struct decoded *ret)
 {
-	const char *why = decode_read(a, rules, d, &ret->read);
+	const char *why = decode_read(a, rules, d, &ret->read, &ret->wait);
 
+	if (ret->wait)
+		return;
 	if (why) {
 		set_unfit(a, d, CAUSE_MALFORMED, slice_str(why), ret);
 		ret->record.content = hash_content(d->payload);
@@ -198,6 +208,20 @@ static void decode_whole(struct arena *a, const struct decode_rules *rules,
 	ret->record.idempotency_key = ret->read.idempotency_key;
 	ret->record.content = meter_read_content(&ret->read);
 	set_error(a, &ret->record, error);
+}
+
+static void decode_pointer(struct arena *a, const struct dead_letter *d, struct decoded *ret)
+{
+	const struct origin *o = &ret->record.origin;
+
+	ret->pointer = true;
+	set_unfit(a, d, CAUSE_ORIGINAL_GONE,
+		slice_str(arena_printf(a,
+			"only a pointer to topic %.*s partition %d offset %lld, where the read is "
+			"no longer",
+			SLICE_FMT(o->topic), o->partition, (long long)o->offset)),
+		ret);
+	ret->record.content = hash_content(d->payload);
 }
 
 void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
@@ -209,13 +233,16 @@ void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
 	struct dialect_facts facts;
 
 	dialect_read(kept.headers, &facts);
+	classify(&rules->classify, &facts);
 	*ret = (struct decoded){.record = new_record(&kept, &facts, now_us), .oversize = oversize};
-	if (whole) {
+	if (!whole) {
+		set_unfit(a, d, CAUSE_OVERSIZE, oversize.message, ret);
+		ret->record.content = oversize.content;
+	} else if (is_pointer(d, &facts)) {
+		decode_pointer(a, d, ret);
+	} else {
 		decode_whole(a, rules, d, &facts.error, ret);
-		return;
 	}
-	set_unfit(a, d, CAUSE_OVERSIZE, oversize.message, ret);
-	ret->record.content = oversize.content;
 }
 
 struct inbox dead_letter_to_inbox(const struct dead_letter *d, const struct decoded *decoded)
@@ -245,7 +272,11 @@ struct dead_letter dead_letter_from_inbox(const struct inbox *i)
 }
 
 const char *record_decode_read(struct arena *a, const struct decode_rules *rules,
-	const struct record *r, struct meter_read *ret)
+	const struct record *r, struct meter_read *ret, bool *ret_wait)
 {
-	return meter_read_from_json(a, &rules->names, r->idempotency_key, r->payload, ret);
+	struct read_fields fields;
+	const char *why = payload_read_fields(
+		a, &rules->names, &rules->schemas, r->headers, r->payload, &fields, ret_wait);
+
+	return why ? why : read_fields_resolve(a, &fields, r->idempotency_key, ret);
 }

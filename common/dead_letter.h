@@ -5,9 +5,11 @@
 #ifndef COMMON_DEAD_LETTER_H
 #define COMMON_DEAD_LETTER_H
 
+#include "classify.h"
 #include "codec.h"
 #include "meter_read.h"
 #include "record.h"
+#include "schema_ref.h"
 
 /* Raw. Everything borrowed from the Kafka message or the inbox record. */
 struct dead_letter {
@@ -17,6 +19,7 @@ struct dead_letter {
 	struct slice payload; /* may be null */
 	struct slice headers; /* encoded, see codec.h */
 	uint32_t headers_cut;
+	bool fetched;		  /* a pointer's original, see struct decoded */
 	struct oversize oversize; /* handed over as such, without its payload */
 };
 
@@ -38,15 +41,25 @@ bool key_rule_parse(const char *text, struct key_rule *ret);
 struct decode_rules {
 	struct key_rule key;
 	struct read_names names; /* payload.fields */
-	size_t max_bytes;	 /* what still fits our topics as one record; more is oversize */
+	struct classify_rules classify;
+	struct schema_source schemas; /* find may be NULL: every schema is unknown */
+	size_t max_bytes; /* what still fits our topics as one record; more is oversize */
 };
 
 /* Understood. Slices borrow from the dead letter or the arena. */
 struct decoded {
 	struct record record;	/* as a new entry: attempts 1, first = last = seen, due = now */
 	struct meter_read read; /* valid unless unfit */
-	bool unfit;		/* malformed or oversize: parked at once, under its synthetic key */
-	enum cause cause;	/* unfit: CAUSE_MALFORMED or CAUSE_OVERSIZE */
+	bool unfit;		/* no read in it: parked at once, under its synthetic key */
+	bool wait;	  /* its schema is away: all else is void, and it is to be decoded again */
+	enum cause cause; /* unfit: CAUSE_MALFORMED, CAUSE_OVERSIZE or CAUSE_ORIGINAL_GONE */
+	/*
+	 * It is only a pointer to the read at record.origin (see struct dialect_facts). Whoever can
+	 * fetch that decodes again, with fetched set: key and payload of the original, its headers
+	 * and behind them those of the pointer; at and seen_us stay the pointer's. Where retention
+	 * has taken the original, what is here holds: unfit, CAUSE_ORIGINAL_GONE.
+	 */
+	bool pointer;
 	struct oversize oversize; /* CAUSE_OVERSIZE; else null */
 };
 
@@ -67,9 +80,10 @@ struct inbox dead_letter_to_inbox(const struct dead_letter *d, const struct deco
 struct dead_letter dead_letter_from_inbox(const struct inbox *i);
 
 /*
- * Decodes the read inside an entry again, for its replay. NULL or the reason why it is malformed.
+ * Decodes the read inside an entry again, for its replay. NULL or the reason why it is malformed;
+ * where that sets *ret_wait, its schema is away, and the entry waits without having been tried.
  */
 const char *record_decode_read(struct arena *a, const struct decode_rules *rules,
-	const struct record *r, struct meter_read *ret);
+	const struct record *r, struct meter_read *ret, bool *ret_wait);
 
 #endif

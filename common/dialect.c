@@ -12,6 +12,8 @@ struct said {
 	enum dialect_id by;
 	unsigned facts;	   /* a bit for each of v that is set */
 	unsigned error_at; /* the number of the newest header of its error */
+	bool anything;	   /* any of v has a value that is not null or empty */
+	enum reason reason;
 	struct {
 		struct slice value;
 		unsigned sizes;
@@ -25,6 +27,7 @@ struct reading {
 };
 
 #define BIT(fact) (1u << (fact))
+#define ORIGIN_FACTS (BIT(FACT_OLDEST_COUNTS) - 1)
 #define ERROR_FACTS (BIT(FACT_CLASS) | BIT(FACT_CAUSE) | BIT(FACT_CODE) | BIT(FACT_MESSAGE))
 
 /* --- gathering --- */
@@ -39,6 +42,7 @@ static struct said *said_by(struct reading *r, enum dialect_id by)
 	s = &r->said[r->n++];
 	s->by = by;
 	s->facts = s->error_at = 0;
+	s->anything = false;
 	return s;
 }
 
@@ -51,9 +55,8 @@ static bool first_counts(const struct dialect *d, enum fact fact)
 static void take(struct said *s, const struct dialect_row *row, struct slice value, unsigned at)
 {
 	const struct dialect *d = &dialects[s->by];
-	enum reason reason;
 
-	if (row->fact == FACT_REASON && !reason_parse(value, &reason))
+	if (row->fact == FACT_REASON && !reason_parse(value, &s->reason))
 		return;
 	if (s->facts & BIT(row->fact) && first_counts(d, row->fact))
 		return;
@@ -62,6 +65,7 @@ static void take(struct said *s, const struct dialect_row *row, struct slice val
 	if (BIT(row->fact) & ERROR_FACTS)
 		s->error_at = at;
 	s->facts |= BIT(row->fact);
+	s->anything |= value.n > 0;
 	s->v[row->fact].value = value;
 	s->v[row->fact].sizes = row->sizes;
 }
@@ -107,11 +111,10 @@ static bool number(const struct said *s, enum fact fact, int64_t max, int64_t *r
 {
 	struct slice value = text(s, fact);
 	unsigned sizes = value.n ? s->v[fact].sizes : 0;
+	bool as_text = value.n && (!sizes || value.n > 1);
 	int64_t n = -1;
 
-	if ((!sizes || value.n > 1) && sequence_parse(value, &n))
-		;
-	else if (value.n <= 8 && sizes >> value.n & 1)
+	if (!(as_text && sequence_parse(value, &n)) && value.n <= 8 && sizes >> value.n & 1)
 		n = big_endian(value);
 	if (n < 0 || n > max)
 		return false;
@@ -169,6 +172,8 @@ static void split_class(struct record_error *e)
 
 static bool has_error(const struct said *s)
 {
+	if (!(s->facts & ERROR_FACTS))
+		return false;
 	return text(s, FACT_CLASS).n || text(s, FACT_CAUSE).n || text(s, FACT_CODE).n ||
 	       text(s, FACT_MESSAGE).n;
 }
@@ -180,7 +185,6 @@ static void set_error(const struct said *s, struct dialect_facts *f)
 	f->error = (struct record_error){
 		text(s, FACT_CLASS), text(s, FACT_CODE), text(s, FACT_MESSAGE)};
 	split_class(&f->error);
-	f->wrapper = SLICE_NULL;
 	if (cause.n) {
 		f->wrapper = f->error.class;
 		f->error.class = cause;
@@ -193,45 +197,57 @@ static void set_error(const struct said *s, struct dialect_facts *f)
 	f->stage = text(s, FACT_STAGE);
 }
 
-static void set_others(const struct said *s, struct dialect_facts *f)
+static void set_origin(const struct said *s, struct dialect_facts *f)
 {
-	int64_t failed_us = time_us(s, FACT_FAILED);
-
-	if (s->facts & BIT(FACT_REASON))
-		f->reason_given = reason_parse(s->v[FACT_REASON].value, &f->reason);
-	number(s, FACT_ATTEMPTS, INT32_MAX, &f->upstream_attempts);
 	if (f->written_us == DIALECT_NO_TIME)
 		f->written_us = time_us(s, FACT_WRITTEN);
-	if (failed_us != DIALECT_NO_TIME)
-		f->failed_us = failed_us;
 	if (origin_is_null(f->origin) && origin(s, &f->origin))
 		f->pointer = s->by == DIALECT_SHARE_GROUP;
 }
 
+static void set_others(const struct said *s, struct dialect_facts *f)
+{
+	int64_t failed_us;
+
+	if (s->facts & ORIGIN_FACTS)
+		set_origin(s, f);
+	if (s->facts & BIT(FACT_REASON)) {
+		f->reason = s->reason;
+		f->reason_given = true;
+	}
+	if (s->facts & BIT(FACT_STAGE))
+		f->stage = text(s, FACT_STAGE);
+	if (s->facts & BIT(FACT_ATTEMPTS))
+		number(s, FACT_ATTEMPTS, INT32_MAX, &f->upstream_attempts);
+	if (s->facts & BIT(FACT_FAILED) && (failed_us = time_us(s, FACT_FAILED)) != DIALECT_NO_TIME)
+		f->failed_us = failed_us;
+}
+
 void dialect_read(struct slice headers, struct dialect_facts *ret)
 {
-	struct dialect_facts f = {
+	const struct said *newest = NULL;
+	struct reading r;
+
+	*ret = (struct dialect_facts){
 		.dialect = "unknown",
 		.reason = REASON_RETRIES_EXHAUSTED,
 		.upstream_attempts = -1,
 		.written_us = DIALECT_NO_TIME,
 		.failed_us = DIALECT_NO_TIME,
 	};
-	const struct said *newest = NULL;
-	struct reading r;
-
 	r.n = 0;
 	gather(headers, &r);
 	for (size_t i = 0; i < r.n; i++) {
 		const struct said *s = &r.said[i];
 
-		set_others(s, &f);
+		set_others(s, ret);
 		if (has_error(s) && (!newest || s->error_at > newest->error_at))
 			newest = s;
+		if (s->anything)
+			ret->dialect = dialects[s->by].name;
 	}
-	if (newest)
-		set_error(newest, &f);
-	if (r.n)
-		f.dialect = dialects[newest ? newest->by : r.said[0].by].name;
-	*ret = f;
+	if (newest) {
+		set_error(newest, ret);
+		ret->dialect = dialects[newest->by].name;
+	}
 }

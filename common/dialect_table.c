@@ -57,8 +57,8 @@ static const struct dialect_row spring_retry[] = {
 
 /* Java serialization, with a trace and the bytes in it: never parsed. */
 static const struct dialect_row spring_deserializer[] = {
-	{SLICE_INIT("Key"), FACT_TRACE, AS_TEXT},
-	{SLICE_INIT("Value"), FACT_TRACE, AS_TEXT},
+	{SLICE_INIT("Key"), FACT_BLOB, AS_TEXT},
+	{SLICE_INIT("Value"), FACT_BLOB, AS_TEXT},
 };
 
 static const struct dialect_row connect[] = {

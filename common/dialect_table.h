@@ -49,6 +49,7 @@ enum fact {
 	/* Nothing that dialect.c reads. */
 	FACT_KEEP,  /* somebody else needs it: kept before headers that nobody knows */
 	FACT_TRACE, /* long, and for people alone: the first to be cut */
+	FACT_BLOB,  /* likewise, but of no use in parts */
 };
 #define FACT_OLDEST_COUNTS FACT_REASON /* for those before it */
 #define FACT_COUNT FACT_KEEP

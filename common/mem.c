@@ -15,9 +15,9 @@ struct arena_chunk {
 	_Alignas(ALIGN) uint8_t bytes[];
 };
 
-__attribute__((noreturn)) static void out_of_memory(size_t n)
+void mem_exhausted(const char *why)
 {
-	fprintf(stderr, "meter-dlq: out of memory (asked for %zu bytes)\n", n);
+	fprintf(stderr, "meter-dlq: %s\n", why);
 	abort();
 }
 
@@ -26,7 +26,7 @@ void *mem_zalloc(size_t n)
 	void *p = calloc(1, n ? n : 1);
 
 	if (!p)
-		out_of_memory(n);
+		mem_exhausted("out of memory");
 	return p;
 }
 
@@ -35,7 +35,7 @@ void *mem_realloc(void *p, size_t n)
 	void *q = realloc(p, n ? n : 1);
 
 	if (!q)
-		out_of_memory(n);
+		mem_exhausted("out of memory");
 	return q;
 }
 

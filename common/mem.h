@@ -8,6 +8,8 @@
 
 #include "slice.h"
 
+/* Says why and ends the process. */
+__attribute__((noreturn)) void mem_exhausted(const char *why);
 /* Zeroed; the caller frees with free(). */
 __attribute__((malloc, returns_nonnull)) void *mem_zalloc(size_t n);
 __attribute__((returns_nonnull)) void *mem_realloc(void *p, size_t n);

@@ -250,13 +250,14 @@ static const char *type_refusal(struct arena *a, const struct avro_node *node)
 }
 
 const char *read_fields_from_avro(struct arena *a, const struct read_names *names,
-	const struct avro_schema *schema, struct slice payload, struct slice body,
+	const struct avro_schema *schema, const struct framing *framing, struct slice payload,
 	struct read_fields *ret)
 {
+	char by[SCHEMA_REF_TEXT_BYTES];
 	struct err err;
 	CLEANUP(buf_free) struct buf attributes = {0};
 	struct walk w = {
-		.avro = avro_walk_new(payload, body, "payload", &err),
+		.avro = avro_walk_new(payload, framing->body, "payload", &err),
 		.arena = a,
 		.attributes = &attributes,
 	};
@@ -270,7 +271,8 @@ const char *read_fields_from_avro(struct arena *a, const struct read_names *name
 		take_record(&w, names, record, &out);
 	}
 	if (wire_read_end(&w.avro.reader))
-		return arena_printf(a, "%s", err.text);
+		return arena_printf(
+			a, "%s (by %s)", err.text, schema_ref_text(&framing->schema, by));
 	*ret = out;
 	return NULL;
 }

@@ -7,6 +7,9 @@
 
 #include "meter_read.h"
 
+struct avro_schema;
+struct framing;
+
 /* Null where the payload has none. UTF-8 without a NUL. */
 struct read_fields {
 	struct slice meter_id, read_at, sequence, kwh, reading_type, quality;
@@ -19,10 +22,9 @@ struct read_fields {
  */
 const char *read_fields_from_json(struct arena *a, const struct read_names *names,
 	struct slice payload, struct read_fields *ret);
-/* schema: the writer's. body: the part of payload behind its frame, see framing.h. */
-struct avro_schema;
+/* schema: the writer's, which is the one that framing names. payload: all of it. */
 const char *read_fields_from_avro(struct arena *a, const struct read_names *names,
-	const struct avro_schema *schema, struct slice payload, struct slice body,
+	const struct avro_schema *schema, const struct framing *framing, struct slice payload,
 	struct read_fields *ret);
 /* key: see meter_read_from_json; null or opaque gives nothing. */
 const char *read_fields_resolve(

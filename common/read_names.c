@@ -2,7 +2,7 @@
 
 #include "mem.h"
 
-static const struct slice ours[READ_FIELD_COUNT] = {
+const struct slice read_names_ours[READ_FIELD_COUNT] = {
 	[READ_METER_ID] = SLICE_INIT("meter_id"),
 	[READ_READ_AT] = SLICE_INIT("read_at"),
 	[READ_SEQUENCE] = SLICE_INIT("sequence"),
@@ -11,17 +11,12 @@ static const struct slice ours[READ_FIELD_COUNT] = {
 	[READ_QUALITY] = SLICE_INIT("quality"),
 };
 
-struct slice read_name(const struct read_names *names, enum read_field f)
-{
-	return slice_is_null(names->theirs[f]) ? ours[f] : names->theirs[f];
-}
-
 /* READ_FIELD_COUNT: none of that name. */
 static size_t find_ours(struct slice name)
 {
 	size_t f = 0;
 
-	while (f < READ_FIELD_COUNT && !slice_eq(name, ours[f]))
+	while (f < READ_FIELD_COUNT && !slice_eq(name, read_names_ours[f]))
 		f++;
 	return f;
 }
@@ -40,7 +35,7 @@ static int add(const char *item, struct read_names *names, struct err *err)
 			"quality",
 			(int)name_bytes, item);
 	if (!slice_is_null(names->theirs[f]))
-		return err_set(err, ERR_CONFIG, "%.*s comes twice", SLICE_FMT(ours[f]));
+		return err_set(err, ERR_CONFIG, "%.*s comes twice", SLICE_FMT(read_names_ours[f]));
 	names->theirs[f] = slice_str(item + name_bytes + 1);
 	return 0;
 }
@@ -54,7 +49,8 @@ static int check_distinct(const struct read_names *names, struct err *err)
 				return err_set(err, ERR_CONFIG,
 					"\"%.100s\" would be the name of both %.*s and %.*s",
 					(const char *)read_name(names, (enum read_field)f).p,
-					SLICE_FMT(ours[g]), SLICE_FMT(ours[f]));
+					SLICE_FMT(read_names_ours[g]),
+					SLICE_FMT(read_names_ours[f]));
 	return 0;
 }
 

@@ -22,8 +22,13 @@ struct read_names {
 	struct slice theirs[READ_FIELD_COUNT];
 };
 
+extern const struct slice read_names_ours[READ_FIELD_COUNT];
+
 /* The name in the payload. */
-struct slice read_name(const struct read_names *names, enum read_field f);
+static inline struct slice read_name(const struct read_names *names, enum read_field f)
+{
+	return slice_is_null(names->theirs[f]) ? read_names_ours[f] : names->theirs[f];
+}
 
 /*
  * items: "OURS:THEIRS", such as "kwh:energy". ERR_CONFIG where OURS is none of our fields or comes

@@ -6,6 +6,24 @@
 #define CHUNK_TICKETS 4096u
 #define INDEX_MIN 1024u
 
+/*
+ * An entry of the index: the ticket's number + 1, and above it some bits of its key, so that most
+ * look-ups of what is not there touch no ticket: a cache miss each.
+ */
+#define NUMBER_BITS 25u
+#define NUMBER_MASK ((1u << NUMBER_BITS) - 1)
+_Static_assert(TICKETS_MAX == NUMBER_MASK, "every number fits");
+
+static uint32_t number_of(uint32_t entry)
+{
+	return (entry & NUMBER_MASK) - 1;
+}
+
+static uint32_t tag_of(struct key128 key)
+{
+	return (uint32_t)(key.hi >> (32 + NUMBER_BITS)) << NUMBER_BITS;
+}
+
 static struct ticket *ticket_at(const struct tickets *t, uint32_t number)
 {
 	return &t->chunks[number / CHUNK_TICKETS][number % CHUNK_TICKETS];
@@ -18,7 +36,7 @@ static void index_insert(struct tickets *t, uint32_t number)
 
 	while (t->index[at])
 		at = (at + 1) & t->index_mask;
-	t->index[at] = number + 1;
+	t->index[at] = tag_of(ticket_at(t, number)->key) | (number + 1);
 }
 
 static void index_grow(struct tickets *t)
@@ -31,7 +49,7 @@ static void index_grow(struct tickets *t)
 	t->index_mask = (uint32_t)(n - 1);
 	for (size_t i = 0; i < old_n; i++)
 		if (old[i])
-			index_insert(t, old[i] - 1);
+			index_insert(t, number_of(old[i]));
 	free(old);
 }
 
@@ -46,7 +64,7 @@ static void index_remove_at(struct tickets *t, uint32_t hole)
 		at = (at + 1) & t->index_mask;
 		if (!t->index[at])
 			break;
-		home = (uint32_t)ticket_at(t, t->index[at] - 1)->key.lo & t->index_mask;
+		home = (uint32_t)ticket_at(t, number_of(t->index[at]))->key.lo & t->index_mask;
 		if (((at - home) & t->index_mask) >= ((at - hole) & t->index_mask)) {
 			t->index[hole] = t->index[at];
 			hole = at;
@@ -77,6 +95,8 @@ static uint32_t ticket_new(struct tickets *t)
 		t->free_head = (uint32_t)ticket_at(t, number)->offset;
 		return number;
 	}
+	if (t->used == TICKETS_MAX)
+		mem_exhausted("a partition holds at most 33 million reads: use more partitions");
 	if (t->used == t->n_chunks * CHUNK_TICKETS) {
 		t->chunks = mem_realloc(t->chunks, (t->n_chunks + 1) * sizeof(*t->chunks));
 		t->chunks[t->n_chunks++] = mem_zalloc(CHUNK_TICKETS * sizeof(struct ticket));
@@ -110,9 +130,9 @@ void tickets_remove(struct tickets *t, struct ticket *victim)
 	uint32_t at = (uint32_t)victim->key.lo & t->index_mask;
 	uint32_t number;
 
-	while (ticket_at(t, t->index[at] - 1) != victim)
+	while (ticket_at(t, number_of(t->index[at])) != victim)
 		at = (at + 1) & t->index_mask;
-	number = t->index[at] - 1;
+	number = number_of(t->index[at]);
 	--*count_of(t, victim->state);
 	index_remove_at(t, at);
 	*victim = (struct ticket){.offset = t->free_head};
@@ -138,12 +158,17 @@ static bool ticket_matches(const struct ticket *k, uint64_t content, enum find w
 static struct ticket *search(
 	const struct tickets *t, struct key128 key, uint64_t content, enum find what)
 {
+	uint32_t tag = tag_of(key);
+
 	if (!t->index)
 		return NULL;
 	for (uint32_t at = (uint32_t)key.lo & t->index_mask; t->index[at];
 		at = (at + 1) & t->index_mask) {
-		struct ticket *k = ticket_at(t, t->index[at] - 1);
+		struct ticket *k;
 
+		if ((t->index[at] & ~NUMBER_MASK) != tag)
+			continue;
+		k = ticket_at(t, number_of(t->index[at]));
 		if (key128_eq(k->key, key) && ticket_matches(k, content, what))
 			return k;
 	}

@@ -22,11 +22,11 @@ struct ticket {
 	int64_t first_us, last_us;
 	int64_t due_us; /* PARKED, RESOLVED: when that happened */
 	uint32_t attempts;
-	uint16_t replays;	/* saturates */
-	uint8_t state : 2;	/* enum ticket_state */
-	uint8_t reason : 2;	/* enum reason */
-	uint8_t suffixed : 1;	/* LIVE: its DLQ key is the one with the content hash */
-	uint8_t in_memory : 1;	/* LIVE: its payload is still at hand; not part of equality */
+	uint16_t replays;      /* saturates */
+	uint8_t state : 2;     /* enum ticket_state */
+	uint8_t reason : 2;    /* enum reason */
+	uint8_t suffixed : 1;  /* LIVE: its DLQ key is the one with the content hash */
+	uint8_t in_memory : 1; /* LIVE: its payload is still at hand; not part of equality */
 	uint8_t : 2;
 	uint8_t cause; /* PARKED, RESOLVED: enum cause */
 };
@@ -38,13 +38,15 @@ _Static_assert(sizeof(struct ticket) == 64, "a ticket is 64 bytes (promise 16)")
  * gives the same tickets. Tickets lie in chunks that never move; a pointer to one is valid until
  * it is removed.
  */
+#define TICKETS_MAX ((1u << 25) - 1)
+
 struct tickets {
 	struct ticket **chunks;
 	size_t n_chunks;
-	uint32_t *index; /* open addressing; 0 = empty, else number + 1 */
+	uint32_t *index; /* open addressing; 0 = empty */
 	uint32_t index_mask;
-	uint32_t used;	      /* tickets in the chunks, free ones included */
-	uint32_t free_head;   /* number + 1 of the first free one; 0 = none */
+	uint32_t used;	    /* tickets in the chunks, free ones included */
+	uint32_t free_head; /* number + 1 of the first free one; 0 = none */
 	uint32_t live, parked, resolved;
 };
 

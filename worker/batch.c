@@ -20,7 +20,7 @@ struct batch *batch_new(void)
 {
 	struct batch *b = mem_zalloc(sizeof(*b));
 
-	b->keys = mem_zalloc(KEYS_MIN * sizeof(struct item *));
+	b->keys = mem_zalloc(KEYS_MIN * sizeof(*b->keys));
 	b->keys_mask = KEYS_MIN - 1;
 	return b;
 }
@@ -37,7 +37,7 @@ void batch_clear(struct batch *b, struct log *log)
 	b->messages.n = b->items.n = b->handovers.n = b->records.n = b->record_items.n = 0;
 	b->offsets.n = b->due.n = b->reads.n = 0;
 	b->outcomes = NULL;
-	memset(b->keys, 0, (b->keys_mask + 1) * sizeof(struct item *));
+	memset(b->keys, 0, (b->keys_mask + 1) * sizeof(*b->keys));
 	b->bytes = 0;
 	b->took_in = b->calling = false;
 	b->stats = (struct loop_stats){0};
@@ -65,9 +65,9 @@ struct item *batch_find(const struct batch *b, struct key128 key)
 {
 	if (!b)
 		return NULL;
-	for (size_t at = key.lo & b->keys_mask; b->keys[at]; at = (at + 1) & b->keys_mask)
-		if (key128_eq(b->keys[at]->key, key))
-			return b->keys[at];
+	for (size_t at = key.lo & b->keys_mask; b->keys[at].item; at = (at + 1) & b->keys_mask)
+		if (key128_eq(b->keys[at].key, key))
+			return b->keys[at].item;
 	return NULL;
 }
 
@@ -75,16 +75,16 @@ static void keys_insert(struct batch *b, struct item *item)
 {
 	size_t at = item->key.lo & b->keys_mask;
 
-	while (b->keys[at])
+	while (b->keys[at].item)
 		at = (at + 1) & b->keys_mask;
-	b->keys[at] = item;
+	b->keys[at] = (struct batch_slot){item->key, item};
 }
 
 static void keys_grow(struct batch *b)
 {
 	free(b->keys);
 	b->keys_mask = b->keys_mask * 2 + 1;
-	b->keys = mem_zalloc((b->keys_mask + 1) * sizeof(struct item *));
+	b->keys = mem_zalloc((b->keys_mask + 1) * sizeof(*b->keys));
 	for (size_t i = 0; i < b->items.n; i++)
 		keys_insert(b, b->items.v[i]);
 }

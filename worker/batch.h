@@ -51,6 +51,11 @@ struct handover {
 /* Room for one more element, zeroed; returns it. */
 void *vec_push(void **v, size_t *n, size_t *cap, size_t size);
 
+struct batch_slot {
+	struct key128 key;
+	struct item *item; /* NULL: empty */
+};
+
 struct batch {
 	struct arena arena;
 	VEC(struct log_message) messages;
@@ -67,7 +72,7 @@ struct batch {
 	struct sink_call call; /* under way, while calling */
 	bool calling;
 	/* Keys of this batch: open addressing over items, by key. */
-	struct item **keys;
+	struct batch_slot *keys;
 	size_t keys_mask;
 	size_t bytes;		 /* payload bytes taken */
 	bool took_in;		 /* dead letters were taken: positions must be written */

@@ -7,6 +7,7 @@
 #include "topics.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,6 +183,17 @@ static int finish(struct worker *w, int r, const struct err *err)
 	return stats && stats->requeued + stats->parked ? STATUS_SOME_FAILED : STATUS_OK;
 }
 
+/*
+ * Batches take and give back some MiB each. glibc would return that to the kernel every time and
+ * fault it in anew (mallopt(3)): measured, an eighth of the worker's CPU.
+ */
+static void keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 128 << 20);
+	mallopt(M_TOP_PAD, 16 << 20);
+}
+
 int cmd_run(const struct config *config, struct err *err)
 {
 	CLEANUP(worker_close)
@@ -190,6 +202,7 @@ int cmd_run(const struct config *config, struct err *err)
 			clock_system(), isatty(STDERR_FILENO) ? REPORT_TEXT : REPORT_JSON)};
 	int r;
 
+	keep_memory();
 	w.signals = signals_new(w.report);
 	kafka_setup(&w.arena, config, &w.kafka);
 	r = open_seams(&w, err);

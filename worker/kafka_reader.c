@@ -13,8 +13,8 @@ static int open_fetcher(struct kafka_reader *r, struct err *err)
 	static const struct kafka_fetch_tuning tuning = {
 		.role = "read",
 		.wait_ms = "5",
-		.partition_bytes = "262144",
-		.queued_records = 20000,
+		.partition_bytes = "65536",
+		.queued_records = 10000,
 		.queued_kib = 8192,
 	};
 

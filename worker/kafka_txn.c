@@ -150,7 +150,7 @@ static int fail(struct kafka_txn *t, rd_kafka_error_t *error, const char *what, 
 static rd_kafka_error_t *produce_once(struct kafka_txn *t, size_t i)
 {
 	const struct log_record *r = &t->records[i];
-	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->n_headers);
+	rd_kafka_headers_t *headers = r->n_headers ? rd_kafka_headers_new(r->n_headers) : NULL;
 	rd_kafka_vu_t parts[] = {
 		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = t->topics[r->topic]},
 		{.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = r->partition},
@@ -169,8 +169,8 @@ static rd_kafka_error_t *produce_once(struct kafka_txn *t, size_t i)
 		rd_kafka_header_add(headers, (const char *)r->headers[h].key.p,
 			(ssize_t)r->headers[h].key.n, r->headers[h].value.p,
 			(ssize_t)r->headers[h].value.n);
-	error = rd_kafka_produceva(t->handle.rk, parts, ARRAY_LEN(parts));
-	if (error)
+	error = rd_kafka_produceva(t->handle.rk, parts, ARRAY_LEN(parts) - (headers ? 0 : 1));
+	if (error && headers)
 		rd_kafka_headers_destroy(headers);
 	return error;
 }

@@ -85,14 +85,14 @@ static int connect_seconds(PGconn *conn)
 	const PQconninfoOption *host = find_option(options, "host");
 	const PQconninfoOption *address = find_option(options, "hostaddr");
 	const char *list = address && address->val ? address->val : host ? host->val : NULL;
-	int seconds = timeout && timeout->val ? atoi(timeout->val) : 0;
-	int hosts = 1;
+	long seconds = timeout && timeout->val ? strtol(timeout->val, NULL, 10) : 0;
+	long hosts = 1;
 
 	for (const char *p = list; p && (p = strchr(p, ',')); p++)
 		hosts++;
 	if (seconds <= 0 || seconds > LONGEST_CONNECT_S)
 		seconds = LONGEST_CONNECT_S;
-	return hosts < LONGEST_CONNECT_S / seconds ? hosts * seconds : LONGEST_CONNECT_S;
+	return (int)(hosts < LONGEST_CONNECT_S / seconds ? hosts * seconds : LONGEST_CONNECT_S);
 }
 
 static void note_warning(void *connection, const PGresult *r)
@@ -209,8 +209,8 @@ static void raise_send_buffer(struct pg_connection *c)
 	socklen_t n = sizeof(address);
 	int bytes = 4 << 20;
 
-	if (getsockname(PQsocket(c->conn), (struct sockaddr *)&address, &n) == 0
-		&& address.ss_family == AF_UNIX)
+	if (getsockname(PQsocket(c->conn), (struct sockaddr *)&address, &n) == 0 &&
+		address.ss_family == AF_UNIX)
 		setsockopt(PQsocket(c->conn), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 

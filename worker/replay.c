@@ -138,6 +138,7 @@ static bool judge(struct loop *l, struct item *item, int64_t now_us)
 {
 	struct record *r = &item->record;
 	const char *malformed;
+	bool wait;
 
 	if (r->reason == REASON_PERMANENT_4XX) {
 		item->settle = parked_as(r, CAUSE_PERMANENT);
@@ -147,7 +148,7 @@ static bool judge(struct loop *l, struct item *item, int64_t now_us)
 		item->settle = parked_as(r, CAUSE_EXPIRED);
 		return false;
 	}
-	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, &item->read);
+	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, &item->read, &wait);
 	if (malformed) {
 		r->error = (struct record_error){
 			SLICE_LIT("malformed"), SLICE_NULL, slice_str(malformed)};

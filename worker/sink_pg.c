@@ -75,12 +75,20 @@ static void connect_done(struct sink_pg *s)
 /* Says what to run where it is the contract that is missing, and not a right to log in. */
 static void add_advice(struct sink_result *r)
 {
-	size_t n = strlen(r->message);
+	static const char ADVICE[] = " (`meter-dlq init` installs what it needs)";
+	size_t n = strlen(r->message), most = sizeof(r->message) - sizeof(ADVICE);
 
 	if (r->class == SQL_CONTRACT && strncmp(r->code, "28", 2) != 0 &&
 		strcmp(r->code, "3D000") != 0)
-		snprintf(r->message + n, sizeof(r->message) - n,
-			" (`meter-dlq init` installs what it needs)");
+		memcpy(r->message + (n < most ? n : most), ADVICE, sizeof(ADVICE));
+}
+
+/* The check of a new connection holds no read: whatever fails there, no read is to blame. */
+static void blame_server(struct sink_result *error)
+{
+	if (error->class != SQL_OK && error->class != SQL_CONTRACT)
+		error->class = SQL_OUTAGE;
+	error->backend_lost = false;
 }
 
 /* All is committed: what became of each read? */
@@ -98,6 +106,8 @@ static void transaction_done(struct sink_pg *s)
 {
 	struct sink_result error = s->transaction.error;
 
+	if (s->phase == PHASE_CHECKING)
+		blame_server(&error);
 	add_advice(&error);
 	/*
 	 * Outage classes are of this server or this connection: 25006 after a failover, 57P01. What

@@ -28,10 +28,9 @@ static void hand_over(struct loop *l, const struct dead_letter *d, const struct 
 }
 
 /* Whether the dead letter must wait: its key is in flight, or here with another content or role. */
-static bool must_wait(const struct loop *l, struct key128 key, uint64_t content)
+static bool must_wait(
+	const struct loop *l, const struct item *here, struct key128 key, uint64_t content)
 {
-	const struct item *here = batch_find(l->next, key);
-
 	if (batch_find(l->prev, key))
 		return true;
 	return here && (here->kind == ITEM_REPLAY || here->record.content != content);
@@ -48,8 +47,10 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 				? existing->suffixed
 				: tickets_find_plain(&o->partition.tickets, item->key) != NULL;
 	} else {
+		/* What is parked now took the dead letter before it along. */
+		l->next->stats.merged +=
+			m->action == MERGE_PARK && item->merge.action != MERGE_BUMP;
 		item->merge = merge_combine(&item->merge, m);
-		l->next->stats.merged += m->action == MERGE_PARK;
 	}
 	item->record = d->record;
 	item->read = d->read;
@@ -77,10 +78,10 @@ static void take_dead_letter(
 		return;
 	}
 	key = hash_key(&l->fold_rules.seed, decoded.record.idempotency_key);
-	*ret_wait = must_wait(l, key, decoded.record.content);
+	item = batch_find(l->next, key);
+	*ret_wait = must_wait(l, item, key, decoded.record.content);
 	if (*ret_wait)
 		return;
-	item = batch_find(l->next, key);
 	existing = item ? &item->merge.ticket
 			: tickets_find(&o->partition.tickets, key, decoded.record.content);
 	taken = owned_source(o, d->at.topic, d->at.partition);

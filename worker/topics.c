@@ -91,7 +91,11 @@ struct decode_rules topics_decode_rules(const struct topics *t, const struct con
 	int64_t bytes = topics_record_bytes(t) - ENVELOPE_BYTES;
 
 	return (struct decode_rules){
-		.key = config->key_rule, .max_bytes = bytes > 0 ? (size_t)bytes : 0};
+		.key = config->key_rule,
+		.names = config->read_names,
+		.classify = config->classify_rules,
+		.max_bytes = bytes > 0 ? (size_t)bytes : 0,
+	};
 }
 
 const struct kafka_pair *topics_settings(

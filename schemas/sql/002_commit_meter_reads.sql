@@ -28,8 +28,10 @@ AS $function$
 #variable_conflict use_column
 DECLARE
 	reads    CONSTANT int := coalesce(cardinality(commit_meter_reads.idempotency_key), 0);
+	seqscan  CONSTANT text := current_setting('enable_seqscan');
 	inserted text[];
 	skipped  int;
+	rest     bigint[]; -- ordinals of those not inserted; NULL: all
 	found    int;
 BEGIN
 	IF (cardinality(commit_meter_reads.meter_id), cardinality(commit_meter_reads.read_at),
@@ -63,44 +65,50 @@ BEGIN
 		RETURN;
 	END IF;
 
-	-- A statement of its own, so that it sees rows that were committed during the INSERT. EXECUTE
-	-- plans it each time: a plan from when the table was small would scan it. OFFSET 0 keeps it to
-	-- one look-up by key per read. Of a key that is given twice the first is the one inserted.
-	RETURN QUERY EXECUTE $query$
-		SELECT r.ordinal::int,
-			CASE WHEN t.same THEN 'duplicate' ELSE 'conflict' END,
-			CASE WHEN NOT t.same THEN jsonb_build_object(
-				'idempotency_key', r.key,
-				'meter_id', t.meter_id,
-				'read_at', to_jsonb(t.read_at AT TIME ZONE 'UTC') #>> '{}' || 'Z',
-				'sequence', t.sequence,
-				'kwh', t.kwh::text, -- no reader shall take it for a double
-				'reading_type', t.reading_type,
-				'quality', t.quality,
-				'attributes', t.attributes) END
+	-- Which ones? Of a key that is given twice the first is the one inserted.
+	IF cardinality(inserted) > 0 THEN
+		SELECT array_agg(k.ordinal)
 		FROM (
-			SELECT *, key = ANY ($9)
-				AND row_number() OVER (PARTITION BY key ORDER BY ordinal) = 1 AS inserted
-			FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY
-				AS a (key, meter_id, read_at, sequence, kwh, reading_type, quality, attributes, ordinal)
-		) r
-		CROSS JOIN LATERAL (
-			SELECT m.*, m.meter_id = r.meter_id AND m.read_at = r.read_at
-				AND m.sequence = r.sequence AND m.kwh = r.kwh
-				AND m.reading_type IS NOT DISTINCT FROM r.reading_type
-				AND m.quality IS NOT DISTINCT FROM r.quality AS same
-			FROM meter_read m
-			WHERE m.idempotency_key = r.key
-			OFFSET 0
-		) t
-		WHERE NOT r.inserted
-	$query$
-	USING commit_meter_reads.idempotency_key, commit_meter_reads.meter_id,
-		commit_meter_reads.read_at, commit_meter_reads.sequence, commit_meter_reads.kwh,
-		commit_meter_reads.reading_type, commit_meter_reads.quality, commit_meter_reads.attributes,
-		inserted;
+			SELECT u.key, u.ordinal, row_number() OVER (PARTITION BY u.key ORDER BY u.ordinal) AS nth
+			FROM unnest(commit_meter_reads.idempotency_key) WITH ORDINALITY AS u (key, ordinal)
+		) k
+		WHERE k.nth > 1 OR k.key NOT IN (SELECT unnest(inserted))
+		INTO rest;
+	END IF;
 
+	-- A statement of its own, so that it sees rows that were committed during the INSERT. One look-up
+	-- by key per read (OFFSET 0 keeps the planner to that), and by the index even where the plan was
+	-- made when the table was small.
+	PERFORM set_config('enable_seqscan', 'off', true);
+	RETURN QUERY
+	SELECT r.ordinal::int,
+		CASE WHEN t.same THEN 'duplicate' ELSE 'conflict' END,
+		CASE WHEN NOT t.same THEN jsonb_build_object(
+			'idempotency_key', r.key,
+			'meter_id', t.meter_id,
+			'read_at', to_jsonb(t.read_at AT TIME ZONE 'UTC') #>> '{}' || 'Z',
+			'sequence', t.sequence,
+			'kwh', t.kwh::text, -- no reader shall take it for a double
+			'reading_type', t.reading_type,
+			'quality', t.quality,
+			'attributes', t.attributes) END
+	FROM unnest(commit_meter_reads.idempotency_key, commit_meter_reads.meter_id,
+		commit_meter_reads.read_at, commit_meter_reads.sequence, commit_meter_reads.kwh,
+		commit_meter_reads.reading_type, commit_meter_reads.quality)
+		WITH ORDINALITY AS r (key, meter_id, read_at, sequence, kwh, reading_type, quality, ordinal)
+	CROSS JOIN LATERAL (
+		SELECT m.*, m.meter_id = r.meter_id AND m.read_at = r.read_at
+			AND m.sequence = r.sequence AND m.kwh = r.kwh
+			AND m.reading_type IS NOT DISTINCT FROM r.reading_type
+			AND m.quality IS NOT DISTINCT FROM r.quality AS same
+		FROM meter_read m
+		WHERE m.idempotency_key = r.key
+		OFFSET 0
+	) t
+	WHERE rest IS NULL OR r.ordinal IN (SELECT unnest(rest));
 	GET DIAGNOSTICS found = ROW_COUNT;
+	PERFORM set_config('enable_seqscan', seqscan, true);
+
 	IF found <> skipped THEN
 		RAISE '% of % reads were neither inserted nor found: their rows went meanwhile', skipped - found, reads
 			USING ERRCODE = 'serialization_failure';

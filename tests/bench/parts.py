@@ -8,12 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from pathlib import Path
 
 import servers
 from processes import GIVE_UP_S, BenchError, clean_environment, cpu_of, cpu_of_server, figures, measure, memory_of, started
-from servers import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("METER_DLQ_BUILD", "build")).resolve()
@@ -222,8 +220,8 @@ class Bench:
         self.fill(part, entries)
         restores, consumes = [], []
         for _ in range(RESTORES):
+            restores.append(self.restore_once(part, entries))  # first: it waits for markers of the last transactions
             consumes.append(self.consume_once(part, entries))
-            restores.append(self.restore_once(part, entries))
         self.delete_topics(part)
         best = min(restores, key=lambda took: took["seconds"])
         memory = {name: max(took[name] for took in restores) for name in ("peak_bytes", "now_bytes")}
@@ -233,11 +231,9 @@ class Bench:
         return self.config(part, replay_auto="false")
 
     def fill(self, part, entries):
-        log = self.folder / f"{part}.fill.log"
-        with open(log, "wb") as out, started([METER_DLQ, "run", "-F", self.intake_only(part)], stderr=out) as worker:
-            url = wait_until(lambda: metrics_url(log.read_text()), 60, "the worker to listen")
-            wait_until(lambda: live_entries(url) == entries, GIVE_UP_S, f"{entries} live entries", interval=0.2)
-            stop(worker)
+        output, _ = self.measure([METER_DLQ, "run", "--until-idle", "-F", self.intake_only(part)])
+        if (stats := json.loads(output.splitlines()[-1]))["intake"] != entries:
+            raise BenchError(f"part d: {entries} dead letters were put, but: {stats}")
 
     def restore_once(self, part, entries):
         """From the start of a worker until it logs that it has restored."""
@@ -260,17 +256,6 @@ class Bench:
         if printed["records"] < entries:
             raise BenchError(f"part d: kafka_consume read {printed['records']} records of {entries} entries")
         return took | printed
-
-
-def metrics_url(log):
-    events = (json.loads(text) for text in log.splitlines() if text.endswith("}"))
-    return next((f"http://{e['text'].split()[-1]}/metrics" for e in events if e["event"] == "http"), None)
-
-
-def live_entries(url):
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        lines = answer.read().decode().splitlines()
-    return sum(int(float(text.split()[-1])) for text in lines if text.startswith("meter_dlq_entries{"))
 
 
 def stop(worker):

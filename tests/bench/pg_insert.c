@@ -158,8 +158,8 @@ static struct meter_read parse_line(struct arena *arena, const char *text, size_
 
 	if (tab) {
 		key = slice_of(line.p, (size_t)(tab - line.p));
-		malformed = meter_read_from_json(
-			arena, &(struct read_names){0}, key, slice_of(tab + 1, line.n - key.n - 1), &read);
+		malformed = meter_read_from_json(arena, &(struct read_names){0}, key,
+			slice_of(tab + 1, line.n - key.n - 1), &read);
 		read.idempotency_key = key;
 	}
 	if (malformed)

@@ -293,6 +293,14 @@ def create_topic(kafka, topic, partitions, **config):
     admin.create_topics([new])[topic].result(30)
 
 
+def delete_topics(kafka, names):
+    """A broker that keeps the partitions of all tests takes long to start again."""
+    admin = AdminClient(kafka.client_config())
+    there = [topic for topic in admin.list_topics(timeout=10).topics if topic.startswith(f"{names.prefix}.")]
+    for deleted in admin.delete_topics(there).values() if there else ():
+        deleted.result(30)
+
+
 def produce(kafka, topic, records, **config):
     """`records` are dicts of Producer.produce: key, value, headers, partition, timestamp."""
     failures = []
@@ -422,11 +430,12 @@ def names(request):
 @pytest.fixture
 def new_worker(request, names, tmp_path):
     """new_worker(partitions=6, config={}, kafka=..., postgres=..., user=None, init=True): a Worker with this test's names."""
-    workers = []
+    workers, used = [], set()
 
     def make(partitions=6, config=None, kafka=None, postgres=None, user=None, init=True, library_path=None):
         kafka = kafka or request.getfixturevalue("kafka")
         postgres = postgres or request.getfixturevalue("postgres")
+        used.add(kafka)
         if postgres.psql(f"SELECT 1 FROM pg_database WHERE datname = '{names.database}'") == "":
             postgres.psql(f'CREATE DATABASE "{names.database}"')
         folder = tmp_path / f"worker-{len(workers)}"
@@ -441,6 +450,8 @@ def new_worker(request, names, tmp_path):
     yield make
     for worker in workers:
         worker.kill_all()
+    for kafka in used:
+        delete_topics(kafka, names)
 
 
 @pytest.fixture

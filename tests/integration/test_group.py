@@ -80,8 +80,10 @@ def test_scaling_up_and_down_under_load_loses_and_doubles_nothing(new_worker, ka
         for _ in range(3):
             running.append(worker.start())
             running[-1].wait_restored()
+        worker.audit()  # is clean at any moment
         for one in running[:2]:
             assert one.terminate() == 0
+        worker.audit()
         times = running[2].count_log('"restored"')
         running[2].wait_restored(times)
         running.append(worker.start())

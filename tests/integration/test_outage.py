@@ -1,9 +1,12 @@
 """Kafka or Postgres away, the contract missing, one bad row among good ones: no attempt is burnt and nothing is lost."""
 
 import threading
+import time
 
 import psycopg
 import pytest
+import reader
+from confluent_kafka import Producer
 from conftest import (
     bad,
     check_attempts,
@@ -62,7 +65,7 @@ def test_a_broker_that_comes_back_under_load_finds_the_workers_going_on(new_work
         kafka.stop() if how == "restart" else kafka.kill()
         kafka.start()
         before = rows_in(sql)
-        wait_until(lambda: rows_in(sql) > before + 200, what="rows after the restart")
+        wait_until(lambda: rows_in(sql) > before + 200, 60, "rows after the restart")
     wait_drained(kafka, names)
     assert [one.terminate() for one in running] == [0, 0]
     assert_exactly_once(*check_ledger(worker), sql, numbers)
@@ -84,6 +87,43 @@ def test_a_broker_away_for_longer_than_every_time_out_finds_the_workers_going_on
     wait_drained(kafka, names, timeout=120)
     assert [one.terminate() for one in running] == [0, 0]
     assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+def test_sigterm_while_kafka_does_not_answer_ends_it_with_0_within_10_s(new_worker, kafka, names, sql, check_ledger):
+    worker = new_worker(config=SMALL)
+    produce(kafka, names.source, good(range(1000)))
+    running = worker.start()
+    wait_until(lambda: rows_in(sql) > 0, what="rows")
+    kafka.pause()
+    assert running.terminate(timeout=10) == 0
+    kafka.resume()
+    worker.run_until_idle(expect=[0])
+    state, rows = check_ledger(worker)
+    check_attempts(state)
+    assert len(rows) == 1000 and not state.live
+
+
+def test_a_transaction_that_another_program_left_open_on_the_dlq_is_waited_for_and_what_it_aborts_is_never_seen(
+    new_worker, kafka, names, check_ledger
+):
+    worker = new_worker(config={"replay.auto": "false"})
+    produce(kafka, names.source, good(range(50)))
+    worker.run_until_idle(expect=[0])
+    before, _ = check_ledger(worker)
+    stranger = Producer(kafka.client_config() | {"transactional.id": names.prefix, "transaction.timeout.ms": 6000})
+    stranger.init_transactions(10)
+    stranger.begin_transaction()
+    for partition in range(6):
+        key = next(k for k in map(read_key, range(50)) if reader.partition_of(k.encode(), 6) == partition)
+        stranger.produce(names.dlq, key=key, value=None, partition=partition)
+    assert stranger.flush(10) == 0
+    begin = time.monotonic()
+    running = worker.start()
+    running.wait_restored()
+    assert time.monotonic() - begin > 2
+    assert running.terminate() == 0
+    after, _ = check_ledger(worker)
+    assert after.live == before.live
 
 
 # --- Postgres --------------------------------------------------------------------------------------------------------
@@ -113,8 +153,24 @@ def test_while_postgres_is_away_dead_letters_are_taken_in_no_attempt_is_burnt_an
         postgres.start()
         running.wait_for_log('"sink-up"')
     wait_drained(kafka, names)
+    state, rows = check_ledger(worker)
+    assert_exactly_once(state, rows, sql, numbers)
+    assert_counted(running, state, rows)
     assert running.terminate() == 0
-    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
+def assert_counted(running, state, rows):
+    """The metrics of the only worker there was."""
+
+    def value(name):
+        return sum(value for series, value in running.metrics().items() if series.startswith(f"meter_dlq_{name}"))
+
+    parked = len(state.parked)
+    wait_until(lambda: value('parked_total{cause="poison_cap"}') == parked, what="the metrics to follow")
+    assert (value("parked_total"), value("parked_reads"), value("entries")) == (parked, parked, 0)
+    # A commit whose answer was lost with the connection counts as a duplicate, when it is found to be there.
+    committed, duplicate = (value(f'outcomes_total{{outcome="{outcome}"}}') for outcome in ("committed", "duplicate"))
+    assert committed <= len(rows) <= committed + duplicate
 
 
 def test_backends_that_are_terminated_under_load_burn_no_attempt(new_worker, kafka, postgres, names, sql, check_ledger):

@@ -1,5 +1,7 @@
 """Dead letters that are read again, by the stock tools, at every stage of their reads' lives."""
 
+import json
+import re
 from datetime import UTC, datetime
 
 import fastavro
@@ -18,6 +20,7 @@ from conftest import (
     read_state,
     refuse,
     reset_offsets,
+    wait_drained,
     wait_until,
 )
 
@@ -157,6 +160,36 @@ def test_rewound_reads_parked_for_their_content_or_resolved_stay_as_they_are(new
             assert state.parked[identity] == event
     assert {identity for identity, event in state.parked.items() if event["event"] == "resolved"} == {capped[0], malformed}
     assert (state.parked[capped[1]]["event"], state.parked[capped[1]]["cause"]) == ("parked", "poison_cap")
+
+
+def test_a_position_that_retention_has_passed_is_a_gap_that_is_logged_counted_and_shown_by_the_audit(
+    worker, kafka, names, check_ledger, tmp_path
+):
+    produce(kafka, names.source, good(range(10)))
+    worker.run_until_idle(expect=[0])
+    produce(kafka, names.source, good(range(10, 30)))
+    spec = tmp_path / "delete.json"
+    spec.write_text(json.dumps({"version": 1, "partitions": [{"topic": names.source, "partition": 0, "offset": 25}]}))
+    kafka.kafka_tool("delete-records", "--offset-json-file", spec)
+    assert f"gap: {names.source} partition 0 offsets 10 to 24" in worker.audit().stderr
+    result = worker.run_until_idle(expect=[0])
+    assert counted(result) == {"committed": 5, "intake": 5}
+    assert re.search(rf'"gap","text":"{names.source} partition 0: dead letters from 10 to 24 were deleted', result.stderr)
+    _, rows = check_ledger(worker)
+    assert len(rows) == 15
+
+
+@pytest.mark.long
+def test_dead_letters_on_a_partition_that_is_added_while_it_runs_are_taken_in(worker, kafka, names, check_ledger):
+    running = worker.start()
+    running.wait_restored()
+    kafka.kafka_tool("topics", "--alter", "--topic", names.source, "--partitions", 3)
+    produce(kafka, names.source, good(range(30)))
+    wait_until(lambda: reader.lag(kafka.client_config(), names.group, names.source) == 0, 90, "all to be taken in", interval=1)
+    wait_drained(kafka, names)
+    assert running.terminate() == 0
+    _, rows = check_ledger(worker)
+    assert len(rows) == 30
 
 
 def test_rewound_three_times_beside_new_dead_letters_every_read_is_settled_once(new_worker, kafka, names, sql, check_ledger):

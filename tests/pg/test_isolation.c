@@ -124,6 +124,7 @@ Test(isolation, a_foreign_key_that_is_checked_at_commit_fails_one_read)
 			    "ALTER TABLE meter_read ADD FOREIGN KEY (meter_id) REFERENCES meter"
 			    " DEFERRABLE INITIALLY DEFERRED");
 	expect_isolated(&f, "23503");
+	cr_expect_eq(f.b->calls, 2);
 	fixture_free(&f);
 }
 
@@ -155,6 +156,16 @@ Test(isolation, a_trigger_that_suppresses_the_row_fails_one_read)
 Test(isolation, a_trigger_that_kills_its_backend_fails_one_read)
 {
 	expect_trap_isolated(1000, "PERFORM pg_terminate_backend(pg_backend_pid());", "57P01");
+}
+
+Test(isolation, a_read_that_kills_its_backend_has_failed_once_it_was_alone)
+{
+	struct fixture f = fixture_new(1, 0);
+
+	set_trap(f.d->admin, "PERFORM pg_terminate_backend(pg_backend_pid());");
+	expect_isolated(&f, "57P01");
+	cr_expect_eq(f.b->calls, 2, "the call and a probe");
+	fixture_free(&f);
 }
 
 Test(isolation, a_trigger_that_sleeps_past_the_time_out_fails_one_read)

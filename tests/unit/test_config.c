@@ -349,6 +349,28 @@ Test(config, settings_that_contradict_each_other_are_refused)
 	refused(WORDS("--key.from", "magic"), none, &no_files, "key.from");
 	refused(WORDS("--sink.function", "f; drop table t"), none, &no_files, "sink.function");
 	refused(WORDS("--sink.function", "s."), none, &no_files, "sink.function");
+	refused(WORDS("-t", ""), none, &no_files, "source.topics is empty");
+	refused(WORDS("--payload.fields", "kw:energy"), none, &no_files,
+		"payload.fields: \"kw\" is none of meter_id");
+	refused(WORDS("--classify", "Busy"), none, &no_files,
+		"classify: \"Busy\" is not of the form CLASS:REASON");
+}
+
+Test(config, lists_of_names_and_rules_may_be_empty_and_become_what_decodes)
+{
+	struct config c;
+
+	load(&c, WORDS("--payload.fields", "kwh:energy, meter_id:mp"),
+		WORDS("METER_DLQ_CLASSIFY=com.acme.BadRead:permanent_4xx,A::B:poison"), &no_files);
+	cr_assert(slice_eq(read_name(&c.read_names, READ_METER_ID), SLICE_LIT("mp")));
+	cr_assert_eq(c.classify_rules.n, 2);
+	cr_assert(slice_eq(c.classify_rules.v[1].class, SLICE_LIT("A::B")));
+	cr_assert_eq(c.classify_rules.v[1].reason, REASON_POISON);
+	config_free(&c);
+	load(&c, WORDS("--classify", ""), none, &no_files);
+	cr_assert_eq(c.classify_rules.n, 0);
+	cr_assert_eq(c.payload_fields.n, 0);
+	config_free(&c);
 }
 
 Test(config, a_schema_before_the_function_and_a_header_rule_are_accepted)

@@ -157,13 +157,15 @@ Test(dead_letter, an_entry_decodes_again_for_its_replay)
 		dead_letter(SLICE_LIT(KEY), SLICE_LIT("{\"kwh\":\"12.50\",\"a\":1}"));
 	struct decoded got = decode(&rules, &d);
 	struct meter_read read;
+	bool wait;
 
-	cr_assert_null(record_decode_read(&arena, &rules, &got.record, &read));
+	cr_assert_null(record_decode_read(&arena, &rules, &got.record, &read, &wait));
 	cr_expect_eq(meter_read_content(&read), got.record.content);
 	expect_slice(read.idempotency_key, KEY, "key");
 	expect_slice(read.attributes, "{\"a\":1}", "attributes");
 	got.record.payload = SLICE_NULL;
-	cr_expect_str_eq(record_decode_read(&arena, &rules, &got.record, &read), "no payload");
+	cr_expect_str_eq(
+		record_decode_read(&arena, &rules, &got.record, &read, &wait), "no payload");
 }
 
 /* --- where the key comes from --- */
@@ -254,7 +256,8 @@ Test(dead_letter, malformed_ones_keep_their_bytes_under_a_synthetic_key)
 		{SLICE_INIT(KEY), {NULL, 0}, "no payload"},
 		{SLICE_INIT(KEY), SLICE_INIT(""), "empty payload"},
 		{{NULL, 0}, {NULL, 0}, "no payload"},
-		{SLICE_INIT(KEY), SLICE_INIT("\0"), "payload holds a NUL"},
+		{SLICE_INIT(KEY), SLICE_INIT("\0"), "the payload ends inside its schema id"},
+		{SLICE_INIT(KEY), SLICE_INIT("{}\0"), "payload holds a NUL"},
 		{SLICE_INIT(KEY), SLICE_INIT("[1,2]"), "several reads"},
 		{SLICE_INIT("\xff"), SLICE_INIT("\xff"), "payload is not valid UTF-8"},
 		{SLICE_INIT(KEY), SLICE_INIT("{\"kwh\":1,\"sequence\":2}"),

@@ -1,32 +1,9 @@
+/* What headers say, by whom, and which of them count. */
 #include <criterion/criterion.h>
 
-#include "codec.h"
-#include "dialect.h"
+#include "dialect_headers.h"
 
 static struct arena arena;
-
-static struct dialect_facts facts_of(const struct header *v, size_t n)
-{
-	struct dialect_facts f;
-	uint32_t cut;
-
-	dialect_read(headers_encode(&arena, v, n, &cut), &f);
-	return f;
-}
-#define FACTS(...)                                                                                 \
-	facts_of((const struct header[]){__VA_ARGS__},                                             \
-		sizeof((const struct header[]){__VA_ARGS__}) / sizeof(struct header))
-#define H(name, text)                                                                              \
-	{                                                                                          \
-		SLICE_INIT(name), SLICE_INIT(text)                                                 \
-	}
-#define H_NULL(name)                                                                               \
-	{                                                                                          \
-		SLICE_INIT(name),                                                                  \
-		{                                                                                  \
-			NULL, 0                                                                    \
-		}                                                                                  \
-	}
 
 static void free_arena(void)
 {
@@ -35,82 +12,100 @@ static void free_arena(void)
 
 TestSuite(dialect, .fini = free_arena);
 
-static void expect_nothing_said(struct dialect_facts f)
-{
-	cr_expect_str_eq(f.dialect, "unknown");
-	cr_expect_eq(f.reason, REASON_RETRIES_EXHAUSTED);
-	cr_expect(slice_is_null(f.error.class));
-	cr_expect(slice_is_null(f.error.code));
-	cr_expect(slice_is_null(f.error.message));
-	cr_expect(origin_is_null(f.origin));
-	cr_expect_eq(f.upstream_attempts, -1);
-}
+#define FACTS(...) facts_of(HEADERS(&arena, __VA_ARGS__))
+
+static const struct expected nothing = {.dialect = "unknown"};
+
+/* --- nobody --- */
 
 Test(dialect, without_headers_nothing_is_said)
 {
-	struct dialect_facts f;
-
-	dialect_read(SLICE_NULL, &f);
-	expect_nothing_said(f);
-	expect_nothing_said(facts_of(NULL, 0));
+	expect(facts_of(SLICE_NULL), &nothing);
+	expect(facts_of(headers_of(&arena, NULL, 0)), &nothing);
 }
 
 Test(dialect, unknown_headers_say_nothing)
 {
-	expect_nothing_said(FACTS(H("traceparent", "00-4bf9-01"), H("dlq-reaso", "poison"),
-		H("dlq-reasons", "poison"), H("DLQ-REASON", "poison"), H("", "poison")));
+	expect(FACTS(H("traceparent", "00-4bf9-01"), H("idempotency-key", "k"),
+		       H("dlq-reaso", "poison"), H("dlq-reasons", "poison"),
+		       H("DLQ-REASON", "poison"), H("", "poison"), H("kafka_dlt-", "x"),
+		       H("x-request-id", "7"), H("attemptss", "3"), H("failed-at-all", "1")),
+		&nothing);
 }
+
+/* --- native --- */
 
 Test(dialect, native_headers_give_reason_and_error)
 {
-	struct dialect_facts f = FACTS(H("traceparent", "x"), H("dlq-reason", "permanent_4xx"),
-		H("dlq-error-class", "HttpError"), H("dlq-error-code", "422"),
-		H("dlq-error-message", "unknown meter"));
-
-	cr_expect_str_eq(f.dialect, "native");
-	cr_expect_eq(f.reason, REASON_PERMANENT_4XX);
-	cr_expect(slice_eq(f.error.class, SLICE_LIT("HttpError")));
-	cr_expect(slice_eq(f.error.code, SLICE_LIT("422")));
-	cr_expect(slice_eq(f.error.message, SLICE_LIT("unknown meter")));
-	cr_expect(origin_is_null(f.origin));
-	cr_expect_eq(f.upstream_attempts, -1);
+	expect(FACTS(H("traceparent", "x"), H("dlq-reason", "permanent_4xx"),
+		       H("dlq-error-class", "HttpError"), H("dlq-error-code", "422"),
+		       H("dlq-error-message", "unknown meter")),
+		&(struct expected){.dialect = "native",
+			.reason = "permanent_4xx",
+			.class = "HttpError",
+			.code = "422",
+			.message = "unknown meter"});
 }
 
 Test(dialect, every_reason_is_known_by_its_name)
 {
 	cr_expect_eq(FACTS(H("dlq-reason", "retries_exhausted")).reason, REASON_RETRIES_EXHAUSTED);
+	cr_expect(FACTS(H("dlq-reason", "retries_exhausted")).reason_given);
 	cr_expect_eq(FACTS(H("dlq-reason", "permanent_4xx")).reason, REASON_PERMANENT_4XX);
 	cr_expect_eq(FACTS(H("dlq-reason", "poison")).reason, REASON_POISON);
 }
 
-Test(dialect, an_unknown_reason_is_the_one_that_is_retried)
+Test(dialect, an_unknown_reason_is_none)
 {
-	cr_expect_eq(FACTS(H("dlq-reason", "because")).reason, REASON_RETRIES_EXHAUSTED);
-	cr_expect_eq(FACTS(H("dlq-reason", "poison ")).reason, REASON_RETRIES_EXHAUSTED);
+	expect(FACTS(H("dlq-reason", "because")), &nothing);
+	expect(FACTS(H("dlq-reason", "poison ")), &nothing);
+	expect(FACTS(H("dlq-reason", "")), &nothing);
+	expect(FACTS(H_NULL("dlq-reason")), &nothing);
 }
 
 Test(dialect, the_last_of_repeated_headers_counts)
 {
 	struct dialect_facts f = FACTS(H("dlq-error-code", "503"), H("dlq-reason", "poison"),
-		H("dlq-error-code", "404"), H("dlq-reason", "permanent_4xx"));
+		H("dlq-error-code", "404"), H("dlq-reason", "permanent_4xx"),
+		H("dlq-reason", "because"), H_NULL("dlq-reason"));
 
 	cr_expect_eq(f.reason, REASON_PERMANENT_4XX);
-	cr_expect(slice_eq(f.error.code, SLICE_LIT("404")));
-}
-
-Test(dialect, null_and_empty_values_say_nothing)
-{
-	struct dialect_facts f = FACTS(H("dlq-reason", "poison"), H_NULL("dlq-reason"),
-		H("dlq-reason", ""), H_NULL("dlq-error-class"), H("dlq-error-message", ""));
-
-	cr_expect_eq(f.reason, REASON_POISON);
-	cr_expect(slice_is_null(f.error.class));
-	cr_expect(slice_is_null(f.error.message));
-	expect_nothing_said(FACTS(H_NULL("dlq-reason")));
+	expect_text(f.error.code, "404", "code");
 }
 
 Test(dialect, an_error_without_a_class_is_still_one)
 {
-	cr_expect(slice_eq(FACTS(H("dlq-error-code", "503")).error.class, SLICE_LIT("unknown")));
-	cr_expect(slice_eq(FACTS(H("dlq-error-message", "x")).error.class, SLICE_LIT("unknown")));
+	expect_text(FACTS(H("dlq-error-code", "503")).error.class, "unknown", "class");
+	expect_text(FACTS(H("dlq-error-message", "x")).error.class, "unknown", "class");
+}
+
+/* --- several of them on one record --- */
+
+Test(dialect, each_program_that_dead_lettered_a_record_is_told_from_the_others)
+{
+	struct dialect_facts f = FACTS(H("kafka_dlt-exception-fqcn", "a.First"),
+		H("kafka_dlt-exception-message", "first"), SPRING_ORIGIN,
+		H("retry_topic-attempts", "\0\0\0\4"),
+		CONNECT_PASS("meter-reads-dlt", "0", "1", "TASK_PUT", "a.Second",
+			H_NULL("__connect.errors.exception.message")));
+
+	expect(f, &(struct expected){.dialect = "connect",
+			  .class = "a.Second",
+			  .stage = "TASK_PUT",
+			  .topic = "meter-reads",
+			  .partition = 3,
+			  .offset = 42,
+			  .attempts = 4,
+			  .written_us = SPRING_ORIGINAL_US});
+}
+
+Test(dialect, a_reason_of_ours_goes_with_the_error_of_another)
+{
+	struct dialect_facts f = FACTS(
+		H("kafka_dlt-exception-fqcn", "a.First"), SPRING_ORIGIN, H("dlq-reason", "poison"));
+
+	cr_expect_str_eq(f.dialect, "spring");
+	cr_expect(f.reason_given);
+	cr_expect_eq(f.reason, REASON_POISON);
+	expect_text(f.error.class, "a.First", "class");
 }
