@@ -9,7 +9,7 @@
 #include "err.h"
 #include "mem.h"
 
-#define AVRO_SCHEMA_BYTES (1024 * 1024)
+#define AVRO_SCHEMA_BYTES 1048576
 #define AVRO_SCHEMA_DEPTH 64
 #define AVRO_SCHEMA_PARTS 65536 /* types, fields, symbols, branches and aliases in all */
 #define AVRO_SCHEMA_NAMES 2048	/* records, enums and fixed */

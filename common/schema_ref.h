@@ -48,7 +48,8 @@ struct schema_answer {
  * Where schemas come from. find is called once for each payload that has a frame, on the thread
  * that decodes, and should answer from memory: whoever can fetch schemas does it before it decodes
  * (framing_detect says which), or when find has answered SCHEMA_AWAY and the read waits.
- * What find has answered SCHEMA_FOUND for once, it must answer the same for ever after.
+ * What a reference names never changes, so a schema that was found may be kept for ever; that there
+ * is none may change, and is to be asked again after a while.
  */
 struct schema_source {
 	struct schema_answer (*find)(void *ctx, const struct schema_ref *ref);

@@ -189,6 +189,30 @@ def test_a_worker_stopped_past_its_session_and_transaction_is_fenced_when_it_goe
     assert_exactly_once(*check_ledger(worker), sql, numbers)
 
 
+def test_a_worker_stopped_past_its_session_alone_is_waited_for_by_its_heir_until_its_transaction_ends(
+    new_worker, kafka, names, sql, check_ledger
+):
+    create_topic(kafka, names.source, 4)
+    worker = new_worker(config=QUICK | {"kafka.transaction.timeout.ms": 30000})
+    refuse(sql)
+    log_inserts(sql)
+    numbers = range(3000)
+    produce(kafka, names.source, good(n for n in numbers if n % 25 != 1) + bad(n for n in numbers if n % 25 == 1))
+    zombie = worker.start()
+    zombie.wait_restored()
+    pause_in_transaction(kafka, names, zombie)
+    heir = worker.start()
+    heir.wait_for_log('"assigned"')
+    # Its heir has all partitions now, and must not begin: what the zombie has begun may still be committed, or not.
+    with pytest.raises(TimeoutError):
+        wait_until(lambda: '"restored"' in heir.log(), timeout=2)
+    zombie.resume()
+    heir.wait_restored()
+    wait_drained(kafka, names)
+    assert [one.terminate() for one in (zombie, heir)] == [0, 0]
+    assert_exactly_once(*check_ledger(worker), sql, numbers)
+
+
 # --- leaving ---------------------------------------------------------------------------------------------------------
 
 

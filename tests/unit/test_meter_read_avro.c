@@ -148,6 +148,27 @@ static const struct {
 	{RECORD(FIELD("reading_type", "{\"type\":\"enum\",\"name\":\"E\",\"symbols\":[\"A\",\"B\"]"
 				      "}") "," FIELD("quality", "[\"null\",\"E\"]")),
 		SLICE_INIT("\x02\x02\x00"), "- - - - B A -"},
+	/* What has no text as a date or time stays a number. */
+	{RECORD(FIELD("x", LOGICAL("long", "timestamp-nanos"))), SLICE_INIT("\x02"),
+		"- - - - - - {\"x\":\"1970-01-01T00:00:00.000000001Z\"}"},
+	{RECORD(FIELD("x", LOGICAL("long", "local-timestamp-nanos"))), SLICE_INIT("\x01"),
+		"- - - - - - {\"x\":\"1969-12-31T23:59:59.999999999\"}"},
+	{RECORD(FIELD("x", LOGICAL("long", "timestamp-millis"))),
+		SLICE_INIT("\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+		"- - - - - - {\"x\":9223372036854775807}"},
+	{RECORD(FIELD("x", LOGICAL("long", "timestamp-micros"))),
+		SLICE_INIT("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+		"- - - - - - {\"x\":-9223372036854775808}"},
+	{RECORD(FIELD("x", LOGICAL("int", "date"))), SLICE_INIT("\xff\xff\xff\xff\x0f"),
+		"- - - - - - {\"x\":-2147483648}"},
+	{RECORD(FIELD("x", LOGICAL("int", "time-millis"))), SLICE_INIT("\x01"),
+		"- - - - - - {\"x\":-1}"},
+	{RECORD(FIELD("x", LOGICAL("long", "time-micros"))), SLICE_INIT("\x80\x80\xbb\xdd\x83\x05"),
+		"- - - - - - {\"x\":86400000000}"},
+	{RECORD(FIELD(
+		 "x", "{\"type\":\"fixed\",\"name\":\"U\",\"size\":16,\"logicalType\":\"uuid\"}")),
+		SLICE_INIT("\x89\x79\x17\x62\x23\x36\x41\x86\x96\x74\x29\x9b\x90\xa8\x02\xe2"),
+		"- - - - - - {\"x\":\"89791762-2336-4186-9674-299b90a802e2\"}"},
 	/* At the top alone. */
 	{RECORD(FIELD("x", INNER)), SLICE_INIT("\x02\x05"),
 		"- - - - - - {\"x\":{\"kwh\":\"0.05\"}}"},
