@@ -43,6 +43,7 @@ static struct said *said_by(struct reading *r, enum dialect_id by)
 	s->by = by;
 	s->facts = s->error_at = 0;
 	s->anything = false;
+	s->reason = REASON_RETRIES_EXHAUSTED;
 	return s;
 }
 

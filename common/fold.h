@@ -11,7 +11,7 @@
 struct partition {
 	int32_t number;
 	struct tickets tickets;
-	struct arena arena; /* holds what the checkpoint refers to */
+	struct arena arena;	      /* holds what the checkpoint refers to */
 	struct checkpoint checkpoint; /* partitions 0: none read yet */
 };
 

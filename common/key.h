@@ -33,8 +33,8 @@ struct slice key_synthetic(struct arena *a, const char *topic, int32_t partition
  * The DLQ key of an entry: the idempotency key, or for a second content under a live key the
  * idempotency key, a NUL and the content hash in hex.
  */
-struct slice key_of_entry(struct arena *a, struct slice idempotency_key, bool suffixed,
-	uint64_t content);
+struct slice key_of_entry(
+	struct arena *a, struct slice idempotency_key, bool suffixed, uint64_t content);
 /* Takes a DLQ key apart again. False where it is neither form (then nothing is set). */
 bool key_split_entry(struct slice dlq_key, struct slice *ret_idempotency_key, bool *ret_suffixed);
 

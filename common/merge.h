@@ -6,11 +6,11 @@
 #include "ticket.h"
 
 enum merge_action {
-	MERGE_NEW,	/* a new entry */
-	MERGE_BUMP,	/* one more attempt of a live entry */
-	MERGE_REDRIVE,	/* a parked read gets another round: event redriven, and an entry */
-	MERGE_SEEN,	/* counted, changes nothing */
-	MERGE_PARK,	/* parked without a replay (permanent, malformed, oversize) */
+	MERGE_NEW,     /* a new entry */
+	MERGE_BUMP,    /* one more attempt of a live entry */
+	MERGE_REDRIVE, /* a parked read gets another round: event redriven, and an entry */
+	MERGE_SEEN,    /* counted, changes nothing */
+	MERGE_PARK,    /* parked without a replay (permanent, malformed, oversize) */
 };
 
 struct merge {

@@ -15,9 +15,13 @@ struct slice {
 #define SLICE_NULL ((struct slice){NULL, 0})
 #define SLICE_LIT(s) ((struct slice){(const uint8_t *)(s), sizeof(s) - 1})
 /* The same for a static table, where C wants a constant. */
-#define SLICE_INIT(s) {(const uint8_t *)(s), sizeof(s) - 1}
+#define SLICE_INIT(s)                                                                              \
+	{                                                                                          \
+		(const uint8_t *)(s), sizeof(s) - 1                                                \
+	}
 /* For printf("%.*s"). */
-#define SLICE_FMT(s) (int)((s).n > 1024 ? 1024 : (s).n), (const char *)((s).p ? (s).p : (const uint8_t *)"")
+#define SLICE_FMT(s)                                                                               \
+	(int)((s).n > 1024 ? 1024 : (s).n), (const char *)((s).p ? (s).p : (const uint8_t *)"")
 
 static inline struct slice slice_of(const void *p, size_t n)
 {

@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct ticket) == 64, "a ticket is 64 bytes (promise 16)")
  * gives the same tickets. Tickets lie in chunks that never move; a pointer to one is valid until
  * it is removed.
  */
-#define TICKETS_MAX ((1u << 25) - 1)
+#define TICKETS_MAX 33000000u
 
 struct tickets {
 	struct ticket **chunks;

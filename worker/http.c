@@ -80,21 +80,25 @@ static void free_addrinfo(struct addrinfo **a)
 		freeaddrinfo(*a);
 }
 
-static int resolve(const char *listen, struct addrinfo **ret, struct err *err)
+/* NULL: *err says why. */
+static struct addrinfo *resolve(const char *listen, struct err *err)
 {
 	struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
 	const char *colon = strrchr(listen, ':');
+	struct addrinfo *address = NULL;
 	char host[256];
 	int r;
 
-	if (!colon || (size_t)(colon - listen) >= sizeof(host))
-		return err_set(err, ERR_CONFIG, "http.listen=%s is not host:port", listen);
+	if (!colon || (size_t)(colon - listen) >= sizeof(host)) {
+		err_set(err, ERR_CONFIG, "http.listen=%s is not host:port", listen);
+		return NULL;
+	}
 	memcpy(host, listen, (size_t)(colon - listen));
 	host[colon - listen] = '\0';
-	r = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, ret);
-	if (r || !*ret)
-		return err_set(err, ERR_CONFIG, "http.listen=%s: %s", listen, gai_strerror(r));
-	return 0;
+	r = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &address);
+	if (r)
+		err_set(err, ERR_CONFIG, "http.listen=%s: %s", listen, gai_strerror(r));
+	return r ? NULL : address;
 }
 
 int http_start(const char *listen, int32_t partitions, const char *version, struct clock *clock,
@@ -103,14 +107,13 @@ int http_start(const char *listen, int32_t partitions, const char *version, stru
 	CLEANUP(free_addrinfo) struct addrinfo *address = NULL;
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD;
 	struct http *h;
-	int r;
 
 	*ret = NULL;
 	if (!listen[0])
 		return 0;
-	r = resolve(listen, &address, err);
-	if (r)
-		return r;
+	address = resolve(listen, err);
+	if (!address)
+		return ERR_CONFIG;
 	h = mem_zalloc(sizeof(*h));
 	h->clock = clock;
 	h->version = version;

@@ -102,6 +102,18 @@ int kafka_reader_next(struct kafka_reader *r, struct arena *arena, struct log_me
 	return rc;
 }
 
+/* A partition that was added since the handle last asked is unknown to it until it asks again:
+ * by itself after five minutes (topic.metadata.refresh.interval.ms). */
+static void learn_partitions(struct kafka_reader *r, const char *topic)
+{
+	rd_kafka_topic_t *rkt = rd_kafka_topic_new(r->look.rk, topic, NULL);
+	const struct rd_kafka_metadata *m = NULL;
+
+	if (rd_kafka_metadata(r->look.rk, 0, rkt, &m, KAFKA_TURN_MS) == 0)
+		rd_kafka_metadata_destroy(m);
+	rd_kafka_topic_destroy(rkt);
+}
+
 /*
  * which: RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END, in ListOffsets the "time" of the first
  * and the next record. rd_kafka_query_watermark_offsets does the same, but heeds no time-out once
@@ -122,6 +134,8 @@ static int list_offset(struct kafka_reader *r, int topic, int32_t partition, int
 		code = place->err;
 	*ret = place->offset;
 	rd_kafka_topic_partition_list_destroy(list);
+	if (code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)
+		learn_partitions(r, name);
 	if (code)
 		return err_set(err, kafka_err_class(code), "watermarks of %s [%d]: %s", name,
 			partition, rd_kafka_err2str(code));

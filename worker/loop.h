@@ -36,7 +36,7 @@ struct loop_config {
 	struct replay_rules replay;
 	bool replay_auto;
 	uint64_t replay_max_rate; /* a second; 0: no limit */
-	size_t live_max; /* tickets, then intake pauses */
+	size_t live_max;	  /* tickets, then intake pauses */
 	size_t batch_max_records, batch_max_bytes;
 	int batch_wait_ms;
 	bool until_idle;

@@ -205,7 +205,7 @@ static void raise_tcp_user_timeout(struct pg_connection *c)
  */
 static void raise_send_buffer(struct pg_connection *c)
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	socklen_t n = sizeof(address);
 	int bytes = 4 << 20;
 

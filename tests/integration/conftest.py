@@ -68,7 +68,7 @@ def base_config(names, kafka, postgres, user=None):
         "kafka.heartbeat.interval.ms": 500,
         "kafka.transaction.timeout.ms": 5000,
         # Less than a turn of an idle loop: one `run --until-idle` sees a poison read to its end.
-        "replay.backoff.initial": "20ms",
+        "replay.backoff.initial": "1ms",
         "replay.backoff.factor": 1,
         **{f"kafka.{k}": v for k, v in kafka.client_config(user).items()},
     }

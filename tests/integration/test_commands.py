@@ -103,7 +103,8 @@ def test_put_refuses_a_line_without_tab_an_unknown_reason_and_a_topic_that_is_no
     worker = new_worker()
     assert "line 2 has no TAB" in worker.put(["a\tb", "c"], expect=[2]).stderr
     assert "none of retries_exhausted, permanent_4xx, poison" in worker.put(["a\tb"], reason="bored", expect=[2]).stderr
-    assert "does not exist; run `meter-dlq init`" in worker.put(["a\tb"], config={"source.topics": f"{names.prefix}.none"}, expect=[2]).stderr
+    elsewhere = {"source.topics": f"{names.prefix}.none"}
+    assert "does not exist; run `meter-dlq init`" in worker.put(["a\tb"], config=elsewhere, expect=[2]).stderr
 
 
 def test_list_shows_live_entries_and_parked_reads_as_text_and_as_json(new_worker, kafka, names, sql, check_ledger):
@@ -219,6 +220,18 @@ def test_audit_beside_a_running_worker_counts_what_is_not_taken_in_yet_as_waitin
 )
 def test_a_wrong_configuration_ends_with_2_and_says_what_is_nearest_or_why(new_worker, arguments, config, says):
     assert says in new_worker(init=False).call(*arguments, config=config, expect=[2]).stderr
+
+
+def test_the_configuration_may_come_from_a_file_with_values_in_files(new_worker, kafka, names, tmp_path, check_ledger):
+    worker = new_worker()
+    produce(kafka, names.source, good(range(3)))
+    (tmp_path / "conninfo").write_text(worker.config["sink.conninfo"] + "\n")
+    settings = worker.config | {"sink.conninfo": f"@{tmp_path}/conninfo"}
+    file = tmp_path / "meter-dlq.conf"
+    file.write_text("# a test\n" + "".join(f"{key} = {value}\n" for key, value in settings.items()))
+    nothing = dict.fromkeys(worker.config)
+    assert json.loads(worker.call("run", "-e", "-F", file, config=nothing).stdout)["committed"] == 3
+    check_ledger(worker)
 
 
 def test_a_worker_of_another_group_or_key_rule_refuses_to_go_on_with_the_dlq(worker, kafka, names, check_ledger):

@@ -115,8 +115,12 @@ def test_a_source_of_4_partitions_keyed_otherwise_gives_one_entry_per_key_in_a_d
     for _ in range(copies):
         malformed = dead_letter(None, "{")
         produce(kafka, names.source, [with_full_payload(n, keyed) for n in range(reads)] + [malformed])
-    wait_until(lambda: sum(e["attempts"] for e in read_state(kafka, names).live.values()) == reads * copies, what="all entries", interval=0.3)
-    wait_until(lambda: len(read_state(kafka, names).parked) == copies, what="all parked reads", interval=0.3)
+
+    def all_taken_in():
+        state = read_state(kafka, names)
+        return sum(entry["attempts"] for entry in state.live.values()) == reads * copies and len(state.parked) == copies
+
+    wait_until(all_taken_in, what="all entries", interval=0.3)
     assert [one.terminate() for one in running] == [0, 0]
     state, _ = check_ledger(worker)
     attempts = {key: entry["attempts"] for (key, _), entry in state.live.items()}

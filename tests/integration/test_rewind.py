@@ -179,13 +179,12 @@ def test_a_position_that_retention_has_passed_is_a_gap_that_is_logged_counted_an
     assert len(rows) == 15
 
 
-@pytest.mark.long
 def test_dead_letters_on_a_partition_that_is_added_while_it_runs_are_taken_in(worker, kafka, names, check_ledger):
     running = worker.start()
     running.wait_restored()
     kafka.kafka_tool("topics", "--alter", "--topic", names.source, "--partitions", 3)
     produce(kafka, names.source, good(range(30)))
-    wait_until(lambda: reader.lag(kafka.client_config(), names.group, names.source) == 0, 90, "all to be taken in", interval=1)
+    wait_until(lambda: reader.lag(kafka.client_config(), names.group, names.source) == 0, 60, "all to be taken in", interval=0.5)
     wait_drained(kafka, names)
     assert running.terminate() == 0
     _, rows = check_ledger(worker)
