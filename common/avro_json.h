@@ -37,13 +37,18 @@ struct slice avro_walk_symbol(struct avro_walk *w, const struct avro_node *node)
 
 /*
  * Reads a value and appends it to *out as JSON:
- *   int, long           digits
- *   float, double       the shortest digits that are the same number; "NaN", "Infinity",
- * "-Infinity" bytes, fixed        a string, base64 decimal             a string, "-12.50" date and
- * time types a string, see avro_time_text(); digits where there is no such date or time uuid, enum
- * a string record, map         an object array               an array union               the value
- * itself Where the bytes are no such value the walk's reader has failed, and what *out got is of no
- * use.
+ *
+ * - int, long: digits
+ * - float, double: the shortest digits that are the same number; "NaN", "Infinity", "-Infinity"
+ * - bytes, fixed: a string, base64
+ * - decimal: a string, "-12.50"
+ * - dates, times, timestamps: a string, see avro_time_text(); digits where there is no such one
+ * - uuid, enum: a string
+ * - record, map: an object
+ * - array: an array
+ * - union: the value itself
+ *
+ * Where the bytes are no such value the walk's reader has failed, and *out is of no use.
  */
 void avro_walk_json(struct avro_walk *w, const struct avro_node *node, struct buf *out);
 

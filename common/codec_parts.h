@@ -21,8 +21,7 @@ void frame_write(struct wire_writer *w, enum schema_id id);
 struct origin position_read(struct wire_reader *r, const char *name);
 void position_write(struct wire_writer *w, struct origin position);
 
-/* The encoded array as it is, checked to its end; written back as it is. Null and empty: no items.
- */
+/* The encoded array as it is, checked to its end. Null and empty: no items. */
 struct slice headers_read(struct wire_reader *r);
 void headers_write(struct wire_writer *w, struct slice headers);
 

@@ -15,7 +15,8 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-char *config_environment_name(struct arena *a, const char *key)
+/* "METER_DLQ_" and the key in capitals, '_' for '.'. */
+static char *environment_name(struct arena *a, const char *key)
 {
 	char *name = arena_printf(a, "%s%s", prefix, key);
 
@@ -74,7 +75,7 @@ static int set_variable(struct config *c, const char *variable, struct err *err)
 		const char *names[CONFIG_OPTION_COUNT];
 
 		for (size_t i = 0; i < CONFIG_OPTION_COUNT; i++)
-			names[i] = config_environment_name(&c->arena, config_options[i].name);
+			names[i] = environment_name(&c->arena, config_options[i].name);
 		return err_set(err, ERR_CONFIG, "%.100s sets nothing; the nearest is %s", where,
 			config_nearest(where, names, ARRAY_LEN(names)));
 	}

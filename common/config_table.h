@@ -57,7 +57,4 @@ MUST_CHECK int config_environment(struct config *c, char *const *environment, st
 MUST_CHECK int config_file(
 	struct config *c, enum config_level level, const char *path, struct err *err);
 
-/* "METER_DLQ_" and the key in capitals, '_' for '.'. */
-char *config_environment_name(struct arena *a, const char *key);
-
 #endif

@@ -8,7 +8,7 @@
 #define COMMON_ERR_H
 
 enum err_class {
-	ERR_INTERRUPTED = -1, /* the group changed or a stop was asked for: go back to the loop */
+	ERR_INTERRUPTED = -1, /* the group changed: go back to the loop */
 	ERR_CONFIG = -2,      /* the user must change something: exit 2 */
 	ERR_UNREACHABLE = -3, /* Kafka or Postgres is away: try again, or exit 3 */
 	ERR_FENCED = -4,      /* another process has our identity: exit 5 */

@@ -10,14 +10,12 @@
 
 enum schema_ref_kind {
 	SCHEMA_BY_ID,	       /* of a registry: GET /schemas/ids/{id} */
-	SCHEMA_BY_GLOBAL_ID,   /* 8 bytes of an old Apicurio client: not necessarily the same number
-				*/
+	SCHEMA_BY_GLOBAL_ID,   /* 8 bytes of an old Apicurio client: maybe another number */
 	SCHEMA_BY_GUID,	       /* of a registry: GET /schemas/guids/{guid} */
 	SCHEMA_BY_FINGERPRINT, /* CRC-64-AVRO: avro_schema.h computes it for a schema at hand */
 };
 
-/* Made by framing.h, zeroed where it does not apply, so that all of it may be compared and hashed.
- */
+/* From framing.h; zeroed where it does not apply, so that all of it may be compared and hashed. */
 struct schema_ref {
 	enum schema_ref_kind kind;
 	uint64_t number;  /* id, global id or fingerprint */

@@ -34,9 +34,7 @@ struct settle settle_outcome(struct arena *a, const struct replay_rules *rules,
 bool settle_expired(
 	const struct replay_rules *rules, int64_t last_us, int64_t due_us, int64_t now_us);
 
-/*
- * The seed's bump: one more attempt, and nothing lowered. last_seen = max(now, last_seen).
- */
+/* One more failed attempt: nothing is lowered, last_seen = max(now, last_seen). */
 void record_bump(struct record *r, enum reason reason, int64_t now_us);
 
 /* Delay before the next replay after the replays-th failed one (1 = first): half of

@@ -6,8 +6,7 @@ bool deliver_possible(const struct loop *l)
 	return l->config->replay_auto && l->breaker.state == BREAKER_CLOSED && !l->stopping;
 }
 
-/* A zombie must notice before it writes: poll right before each call (design: nothing fences
- * Postgres). */
+/* Nothing fences Postgres: a zombie must notice by itself, so poll right before each call. */
 static int send_call(struct loop *l, const struct sink_call *call, struct err *err)
 {
 	int r = loop_poll_group(l, err);

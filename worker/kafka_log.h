@@ -30,8 +30,7 @@ struct kafka_log_config {
 	const char *instance_id; /* NULL: a dynamic member */
 	int transaction_timeout_ms;
 	int session_timeout_ms;
-	int message_max_bytes; /* the largest record that can be written, key and headers included
-				*/
+	int message_max_bytes; /* the largest record to write, key and headers included */
 };
 
 /*

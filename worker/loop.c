@@ -117,7 +117,8 @@ static void forget_in_memory(struct owned *o)
 		t->in_memory = 0;
 }
 
-int loop_drop(struct loop *l, struct err *err)
+/* Gives up what is open: waits for the call in flight, forgets batches and fetched messages. */
+static int drop(struct loop *l, struct err *err)
 {
 	int r = drain_call(l, err);
 
@@ -137,7 +138,7 @@ int loop_drop(struct loop *l, struct err *err)
 
 static int revoked(struct loop *l, struct err *err)
 {
-	int r = loop_drop(l, err);
+	int r = drop(l, err);
 
 	if (r)
 		return r;
@@ -156,7 +157,7 @@ static int assigned(struct loop *l, struct err *err)
 {
 	const struct log_position *v;
 	size_t n;
-	int r = loop_drop(l, err);
+	int r = drop(l, err);
 
 	if (!r)
 		r = l->log->ops->assignment(l->log, &v, &n, err);
@@ -198,7 +199,7 @@ static int finish(struct loop *l, struct err *err)
 	int r = l->restored ? land(l, err) : 0;
 
 	if (!r)
-		r = loop_drop(l, err);
+		r = drop(l, err);
 	if (!r) {
 		l->log->ops->leave(l->log);
 		l->done = true;
@@ -265,9 +266,8 @@ static void report_progress(struct loop *l)
 	if (now_us - l->reported_us < PROGRESS_US || memcmp(s, &l->reported, sizeof(*s)) == 0)
 		return;
 	loop_report(l, 'I', "progress",
-		"committed %llu, duplicate %llu, requeued %llu, parked %llu, merged %llu, seen "
-		"%llu, "
-		"intake %llu since start",
+		"committed %llu, duplicate %llu, requeued %llu, parked %llu, merged %llu, "
+		"seen %llu, intake %llu since start",
 		(unsigned long long)s->committed, (unsigned long long)s->duplicate,
 		(unsigned long long)s->requeued, (unsigned long long)s->parked,
 		(unsigned long long)s->merged, (unsigned long long)s->seen,
@@ -285,7 +285,7 @@ static int start_over(struct loop *l, int why, struct err *err)
 	loop_report(l, 'W', why == ERR_RANGE ? "out-of-range" : "kafka-trouble", "%s", away.text);
 	if (!l->away_since_us)
 		l->away_since_us = clock_steady_us(l->clock);
-	r = loop_drop(l, err);
+	r = drop(l, err);
 	if (r)
 		return r;
 	if (l->stopping) {
@@ -337,13 +337,13 @@ int loop_step(struct loop *l, struct err *err)
 		return r;
 	report_progress(l);
 	if (l->config->until_idle && !l->done && idle(l))
-		l->stopping = 1;
+		l->stopping = true;
 	return out_of_patience(l, err);
 }
 
 void loop_stop(struct loop *l)
 {
-	l->stopping = 1;
+	l->stopping = true;
 }
 
 bool loop_done(const struct loop *l)

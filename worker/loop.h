@@ -66,7 +66,7 @@ void loop_free(struct loop *l);
 MUST_CHECK int loop_step(struct loop *l, struct err *err);
 
 /* Asks for the end: loop_step finishes what is open, leaves the group; then loop_done is true.
- * Async-signal-safe. */
+ * Any thread, and async-signal-safe. */
 void loop_stop(struct loop *l);
 /* Stopped, or idle with until_idle. */
 bool loop_done(const struct loop *l);

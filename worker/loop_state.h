@@ -1,6 +1,6 @@
 /*
  * loop_state.h: what the files of the loop share: loop.c (the turn), take.c, deliver.c (Postgres),
- * land.c (the transaction), restore.c, replay.c. Nobody else includes it.
+ * plan.c and land.c (the transaction), restore.c, replay.c. Nobody else includes it.
  */
 #ifndef WORKER_LOOP_STATE_H
 #define WORKER_LOOP_STATE_H
@@ -11,8 +11,6 @@
 #include "loop.h"
 #include "rate.h"
 #include "replay.h"
-
-#include <signal.h>
 
 /* A DLQ partition that is ours, with the parked and the inbox partition of the same number. */
 struct owned {
@@ -76,7 +74,7 @@ struct loop {
 	int64_t away_since_us; /* steady: Kafka has not let a turn through since; 0: it has */
 	int64_t trimmed_us, reported_us; /* steady */
 	struct loop_stats reported;
-	volatile sig_atomic_t stopping;
+	_Atomic bool stopping; /* set by any thread */
 	bool done;
 };
 
@@ -87,16 +85,12 @@ __attribute__((format(printf, 4, 5))) void loop_report(
 void loop_recycle(struct loop *l, struct batch *b);
 /* Serves the group without taking anything. ERR_INTERRUPTED where its members have changed. */
 MUST_CHECK int loop_poll_group(struct loop *l, struct err *err);
-/* Gives up what is open: waits for the call in flight, forgets batches and fetched messages. */
-MUST_CHECK int loop_drop(struct loop *l, struct err *err);
 
 /* restore.c: the one way to certain tickets and positions (README, "How it recovers"). */
 MUST_CHECK int restore(struct loop *l, struct err *err);
 /* Inbox drained: fetch the sources too. */
 MUST_CHECK int restore_finish_inbox(struct loop *l, struct err *err);
 void owned_free(struct owned *o);
-/* Starts anew from the landed checkpoint. */
-void owned_reset_taken(struct owned *o);
 /* The position of a source in o's checkpoint as taken; 0 where it has none yet. Borrowed. */
 int64_t *owned_source(struct owned *o, struct slice topic, int32_t partition);
 

@@ -1,5 +1,4 @@
-/* read_set.h: a set of reads, a read being a key and a content. 16 bytes a read, at most 2/3 full.
- */
+/* read_set.h: a set of reads, each a key and a content: 16 bytes, at most 2/3 full. */
 #ifndef WORKER_READ_SET_H
 #define WORKER_READ_SET_H
 

@@ -278,17 +278,8 @@ static bool all_scanned(const struct loop *l)
 	return true;
 }
 
-bool replay_pending(struct loop *l, int64_t now_us)
-{
-	if (l->reader.owned)
-		return true;
-	/* Without replay.auto nothing falls due; but what has expired is looked for. */
-	if (!l->config->replay_auto)
-		return !all_scanned(l);
-	return replay_next_due_us(l) <= now_us;
-}
-
-int64_t replay_next_due_us(const struct loop *l)
+/* When the next entry falls due, INT64_MAX for never; may be too early, never too late. */
+static int64_t next_due_us(const struct loop *l)
 {
 	int64_t next = INT64_MAX;
 
@@ -296,4 +287,14 @@ int64_t replay_next_due_us(const struct loop *l)
 		if (l->owned[p] && l->owned[p]->replay.next_due_us < next)
 			next = l->owned[p]->replay.next_due_us;
 	return next;
+}
+
+bool replay_pending(struct loop *l, int64_t now_us)
+{
+	if (l->reader.owned)
+		return true;
+	/* Without replay.auto nothing falls due; but what has expired is looked for. */
+	if (!l->config->replay_auto)
+		return !all_scanned(l);
+	return next_due_us(l) <= now_us;
 }

@@ -47,7 +47,5 @@ MUST_CHECK int replay_take(struct loop *l, int64_t now_us, struct err *err);
 void replay_drop(struct loop *l);
 /* Whether an entry is due that could be sent now, or a pass is under way. */
 bool replay_pending(struct loop *l, int64_t now_us);
-/* When the next entry falls due, INT64_MAX for never; may be too early, never too late. */
-int64_t replay_next_due_us(const struct loop *l);
 
 #endif

@@ -41,7 +41,8 @@ static void owned_reset(struct owned *o)
 	o->dlq_certain = o->parked_certain = 0;
 }
 
-void owned_reset_taken(struct owned *o)
+/* Starts anew from the landed checkpoint. */
+static void owned_reset_taken(struct owned *o)
 {
 	const struct checkpoint *c = &o->partition.checkpoint;
 
@@ -231,10 +232,8 @@ static int check_checkpoint(struct loop *l, const struct owned *o, struct err *e
 		return 0;
 	return err_set(err, ERR_CONFIG,
 		"%s partition %d was written with %d partitions, group.id=%.*s and key.from=%.*s; "
-		"this "
-		"worker has %d, group.id=%s and key.from=%s. Run it with the former settings, or "
-		"drain "
-		"the DLQ with them first and start on new topics",
+		"this worker has %d, group.id=%s and key.from=%s. Run it with the former settings, "
+		"or drain the DLQ with them first and start on new topics",
 		l->config->topics[TOPIC_DLQ], o->partition.number, c->partitions,
 		SLICE_FMT(c->group_id), SLICE_FMT(c->key_rule), l->config->partitions,
 		l->config->group_id, l->config->key_rule_text);
@@ -244,9 +243,8 @@ static void note_gap(struct loop *l, const struct log_position *pos, int64_t low
 {
 	l->stats.gaps++;
 	loop_report(l, 'E', "gap",
-		"%s partition %d: dead letters from %lld to %lld were deleted by retention before "
-		"they "
-		"were taken in; going on at %lld",
+		"%s partition %d: dead letters from %lld to %lld were deleted by retention "
+		"before they were taken in; going on at %lld",
 		l->config->topics[pos->topic], pos->partition, (long long)pos->offset,
 		(long long)low - 1, (long long)low);
 }
@@ -269,9 +267,8 @@ static int settle_position(
 	}
 	if (pos->offset > high) {
 		loop_report(l, 'E', "truncated",
-			"%s partition %d ends at %lld, before the group's offset %lld: taken from "
-			"the "
-			"start",
+			"%s partition %d ends at %lld, before the group's offset %lld: taken "
+			"from the start",
 			l->config->topics[pos->topic], pos->partition, (long long)high,
 			(long long)pos->offset);
 		pos->offset = low;

@@ -67,7 +67,7 @@ def base_config(names, kafka, postgres, user=None):
         "kafka.session.timeout.ms": 4000,
         "kafka.heartbeat.interval.ms": 500,
         "kafka.transaction.timeout.ms": 5000,
-        # Less than a turn of an idle loop: one `run --until-idle` sees a poison read to its end.
+        # Less than a transaction takes: one `run --until-idle` sees a poison read to its end.
         "replay.backoff.initial": "1ms",
         "replay.backoff.factor": 1,
         **{f"kafka.{k}": v for k, v in kafka.client_config(user).items()},
@@ -320,7 +320,9 @@ def reset_offsets(kafka, names, *arguments):
 
 
 def delete_offsets(kafka, names):
-    return kafka.kafka_tool("consumer-groups", "--group", names.group, "--topic", names.source, "--delete-offsets")
+    """What kafka-consumer-groups --delete does."""
+    admin = AdminClient(kafka.client_config())
+    admin.delete_consumer_groups([names.group])[names.group].result(30)
 
 
 @contextlib.contextmanager

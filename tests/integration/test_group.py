@@ -49,7 +49,7 @@ def kill_one_after_the_other(new_worker, kafka, names, sql, check_ledger, kills)
         running = [worker.start() for _ in range(3)]
         for n in range(kills):
             seen = len(numbers)
-            wait_until(lambda: len(numbers) > seen + 600, what="more load")  # noqa: B023
+            wait_until(lambda: len(numbers) > seen + 500, what="more load")  # noqa: B023
             running[n % 3].kill()
             running[n % 3] = worker.start()
     wait_drained(kafka, names)

@@ -220,7 +220,7 @@ static void check_checkpoint(struct process *p, const struct partition *q)
 	}
 }
 
-/* Promise 2 and section 4: the tickets in memory are what a rebuild from the topics would give. */
+/* Promise 2: the tickets in memory are what a rebuild from the topics would give. */
 static void check_partition(struct process *p, const struct partition *q)
 {
 	struct world *w = p->world;
