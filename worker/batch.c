@@ -39,7 +39,7 @@ void batch_clear(struct batch *b, struct log *log)
 	b->outcomes = NULL;
 	memset(b->keys, 0, (b->keys_mask + 1) * sizeof(*b->keys));
 	b->bytes = 0;
-	b->took_in = b->calling = false;
+	b->took_in = b->calling = b->delivered = false;
 	b->stats = (struct loop_stats){0};
 }
 

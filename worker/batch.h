@@ -69,8 +69,8 @@ struct batch {
 	VEC(const struct meter_read *) reads;
 	struct outcome *outcomes;
 	struct commit commit;
-	struct sink_call call; /* under way, while calling */
-	bool calling;
+	struct sink_call call;	 /* under way, while calling */
+	bool calling, delivered; /* a call is under way; one was made */
 	/* Keys of this batch: open addressing over items, by key. */
 	struct batch_slot *keys;
 	size_t keys_mask;

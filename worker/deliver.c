@@ -14,22 +14,25 @@ static int send_call(struct loop *l, const struct sink_call *call, struct err *e
 	if (r)
 		return r;
 	l->sink->ops->send(l->sink, call->kind,
-		l->next->reads.v ? l->next->reads.v + call->from : NULL, call->n);
+		l->sent->reads.v ? l->sent->reads.v + call->from : NULL, call->n);
 	l->sink_busy = true;
 	return 0;
 }
 
 int deliver_start(struct loop *l, struct err *err)
 {
-	struct batch *b = l->next;
+	struct batch *b = l->sent;
 
-	b->calling = b->due.n && commit_next(&b->commit, &b->call);
-	return b->calling ? send_call(l, &b->call, err) : 0;
+	/* An outage may have come up since it was taken: then its reads stay as they are. */
+	if (!b || !b->due.n || !deliver_possible(l))
+		return 0;
+	b->delivered = b->calling = commit_next(&b->commit, &b->call);
+	return send_call(l, &b->call, err);
 }
 
 static int await_result(struct loop *l, struct sink_result *ret, struct err *err)
 {
-	struct batch *b = l->next;
+	struct batch *b = l->sent;
 	bool done = false;
 
 	while (!done) {
@@ -80,9 +83,11 @@ static void settle_due(struct loop *l, struct batch *b)
 
 int deliver_finish(struct loop *l, struct err *err)
 {
-	struct batch *b = l->next;
+	struct batch *b = l->sent;
 	struct sink_result result = {0};
 
+	if (!b)
+		return 0;
 	while (b->calling) {
 		int r = await_result(l, &result, err);
 
@@ -95,11 +100,9 @@ int deliver_finish(struct loop *l, struct err *err)
 		if (r)
 			return r;
 	}
-	if (!b->due.n)
-		return 0;
-	if (b->commit.verdict == COMMIT_DONE)
+	if (b->delivered && b->commit.verdict == COMMIT_DONE)
 		recover(l);
-	else
+	else if (b->delivered)
 		trip(l, &b->commit.last);
 	settle_due(l, b);
 	return 0;

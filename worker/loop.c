@@ -49,6 +49,7 @@ void loop_free(struct loop *l)
 	loop_release_fetched(l);
 	replay_drop(l);
 	batch_free(l->next, l->log);
+	batch_free(l->sent, l->log);
 	batch_free(l->prev, l->log);
 	batch_free(l->donor, l->log);
 	while (l->n_spare)
@@ -100,7 +101,7 @@ static int drain_call(struct loop *l, struct err *err)
 	bool done = !l->sink_busy;
 	int r = 0;
 
-	ignored = mem_zalloc((l->next->due.n + 1) * sizeof(*ignored));
+	ignored = mem_zalloc(((l->sent ? l->sent->due.n : 0) + 1) * sizeof(*ignored));
 	while (!r && !done)
 		r = l->sink->ops->result(l->sink, 100, &arena, ignored, &done, &result, err);
 	l->sink_busy = l->probing = false;
@@ -124,6 +125,7 @@ static int drop(struct loop *l, struct err *err)
 
 	if (r)
 		return r;
+	loop_recycle(l, TAKE_PTR(l->sent));
 	loop_recycle(l, TAKE_PTR(l->prev));
 	loop_recycle(l, TAKE_PTR(l->donor));
 	batch_clear(l->next, l->log);
@@ -133,6 +135,7 @@ static int drop(struct loop *l, struct err *err)
 		if (l->owned[p])
 			forget_in_memory(l->owned[p]);
 	l->restored = false;
+	l->restoring_us = 0;
 	return 0;
 }
 
@@ -207,17 +210,21 @@ static int finish(struct loop *l, struct err *err)
 	return r;
 }
 
-static void rotate(struct loop *l)
+/* What was taken in the turn before goes on; an empty batch is taken into again. */
+static void advance(struct loop *l)
 {
 	if (batch_is_empty(l->next)) {
 		batch_clear(l->next, l->log);
 		return;
 	}
-	l->prev = l->next;
+	l->sent = l->next;
 	l->next = l->n_spare ? l->spare[--l->n_spare] : batch_new();
 }
 
-/* The straight line. */
+/*
+ * The straight line, three batches at once: one is taken while Postgres works on the one before it
+ * and Kafka has ended the one before that.
+ */
 static int turn(struct loop *l, struct err *err)
 {
 	int r = follow_group(l, err);
@@ -231,17 +238,18 @@ static int turn(struct loop *l, struct err *err)
 	if (!l->restored)
 		return restore(l, err);
 	l->certain_us = clock_steady_us(l->clock);
+	advance(l);
 	r = deliver_watch(l, err);
-	if (!r)
-		r = take(l, err);
 	if (!r)
 		r = deliver_start(l, err);
 	if (!r)
 		r = land(l, err);
 	if (!r)
+		r = take(l, err);
+	if (!r)
 		r = deliver_finish(l, err);
 	if (!r)
-		rotate(l);
+		l->prev = TAKE_PTR(l->sent);
 	if (!r)
 		r = restore_finish_inbox(l, err);
 	return r;
@@ -249,7 +257,7 @@ static int turn(struct loop *l, struct err *err)
 
 static bool idle(struct loop *l)
 {
-	if (!l->restored || l->draining_inbox || l->prev || l->donor ||
+	if (!l->restored || l->draining_inbox || l->prev || l->donor || !batch_is_empty(l->next) ||
 		replay_pending(l, clock_now_us(l->clock)))
 		return false;
 	for (size_t i = 0; i < l->positions.n; i++)

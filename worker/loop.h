@@ -1,8 +1,8 @@
 /*
  * loop.h: the worker's loop: from dead letters to rows, one straight line.
  *
- *   take (sources, inbox, due entries) -> send to Postgres -> land the batch before
- *     -> result from Postgres -> settle -> land -> tickets
+ *   take (sources, inbox, due entries) -> send to Postgres -> its result -> settle -> land in
+ *     one Kafka transaction -> tickets
  *
  * Pure of I/O but for the seams; the simulator runs this very code. One thread.
  */

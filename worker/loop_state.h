@@ -38,8 +38,8 @@ struct fetched {
 };
 #define FETCH_CHUNK 512
 
-/* At most in use: next, prev, a donor each, and the one that has just landed. */
-#define BATCHES 5
+/* At most in use: next, sent, prev, and a donor each. */
+#define BATCHES 6
 
 struct loop {
 	const struct loop_config *config;
@@ -53,13 +53,16 @@ struct loop {
 	VEC(int64_t) idle_ends;		    /* until_idle: end offsets when restored, alike */
 	size_t position_hint;
 	enum group_event pending_event;
-	int64_t certain_us;  /* steady: when tickets and positions were certain last */
-	bool joined;	     /* assigned in the current generation */
-	bool restored;	     /* and tickets and positions are certain */
-	bool draining_inbox; /* only the inbox is fetched yet */
-	bool producer_stale; /* must be renewed before the next transaction */
+	int64_t certain_us;   /* steady: when tickets and positions were certain last */
+	int64_t restoring_us; /* steady: since when; 0: not */
+	bool joined;	      /* assigned in the current generation */
+	bool restored;	      /* and tickets and positions are certain */
+	bool draining_inbox;  /* only the inbox is fetched yet */
+	bool producer_stale;  /* must be renewed before the next transaction */
 	struct fetched intake;
-	struct batch *next, *prev;    /* being taken or in Postgres; waiting for its transaction */
+	struct batch *next;	      /* being taken */
+	struct batch *sent;	      /* in Postgres, or nothing of it is due; NULL between turns */
+	struct batch *prev;	      /* settled, waiting for its transaction */
 	struct batch *spare[BATCHES]; /* cleared, for their memory */
 	size_t n_spare;
 	struct batch *donor; /* landed; its new entries are replayed from memory */
@@ -101,7 +104,7 @@ struct log_position *loop_position(struct loop *l, int topic, int32_t partition)
 /* Forgets what was fetched and not taken. */
 void loop_release_fetched(struct loop *l);
 
-/* deliver.c: brings l->next's due reads to Postgres. */
+/* deliver.c: brings l->sent's due reads to Postgres. */
 MUST_CHECK int deliver_start(struct loop *l, struct err *err);
 MUST_CHECK int deliver_finish(struct loop *l, struct err *err);
 MUST_CHECK int deliver_watch(struct loop *l, struct err *err); /* the breaker's probe */

@@ -149,6 +149,8 @@ static bool judge(struct loop *l, struct item *item, int64_t now_us)
 		return false;
 	}
 	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, &item->read, &wait);
+	if (wait) /* its schema cannot be had now: it stays as it is */
+		return false;
 	if (malformed) {
 		r->error = (struct record_error){
 			SLICE_LIT("malformed"), SLICE_NULL, slice_str(malformed)};
@@ -168,7 +170,7 @@ static int take_entry(
 
 	if (t->state != TICKET_LIVE || t->offset != m->offset || t->in_memory)
 		return 0;
-	if (batch_find(l->prev, t->key) || batch_find(l->next, t->key)) {
+	if (batch_find(l->sent, t->key) || batch_find(l->next, t->key)) {
 		replay_note(o, now_us);
 		return 0;
 	}
@@ -225,7 +227,7 @@ static int take_messages(struct loop *l, int64_t now_us, struct err *err)
 static int read_more(struct loop *l, struct err *err)
 {
 	struct replay_reader *rd = &l->reader;
-	int timeout_ms = l->prev || l->next->items.n ? 0 : 10;
+	int timeout_ms = l->sent || l->next->items.n ? 0 : 10;
 	bool done;
 	int r;
 

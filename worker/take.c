@@ -31,7 +31,7 @@ static void hand_over(struct loop *l, const struct dead_letter *d, const struct 
 static bool must_wait(
 	const struct loop *l, const struct item *here, struct key128 key, uint64_t content)
 {
-	if (batch_find(l->prev, key))
+	if (batch_find(l->sent, key))
 		return true;
 	return here && (here->kind == ITEM_REPLAY || here->record.content != content);
 }
@@ -210,7 +210,7 @@ static int fetch_timeout_ms(struct loop *l, int64_t deadline_us)
 {
 	int64_t left = (deadline_us - clock_steady_us(l->clock)) / 1000;
 
-	if (l->prev || l->next->due.n || (l->reader.owned && l->replay_room) || left < 0)
+	if (l->sent || l->next->due.n || (l->reader.owned && l->replay_room) || left < 0)
 		return 0;
 	return (int)((l->probing || l->reader.owned) && left > LOOK_MS ? LOOK_MS : left);
 }
