@@ -189,7 +189,7 @@ static struct slice pointer_headers(void)
 		H("__dlq.errors.message", "Offset delivery count exceeded the threshold."));
 }
 
-Test(dead_letter_foreign, a_pointer_says_where_to_fetch_and_what_to_do_where_that_fails)
+Test(dead_letter_foreign, a_pointer_says_where_the_read_is_and_is_parked)
 {
 	struct slice headers = pointer_headers();
 	struct decoded got = decode_of(SLICE_NULL, SLICE_NULL, headers);
@@ -204,8 +204,8 @@ Test(dead_letter_foreign, a_pointer_says_where_to_fetch_and_what_to_do_where_tha
 	expect_text(got.record.idempotency_key, "meter-reads-dlt-3-77", "key");
 	expect_text(got.record.error.class, "original_gone", "class");
 	expect_text(got.record.error.message,
-		"only a pointer to topic meter-reads partition 3 offset 42, where the read is no "
-		"longer",
+		"only a pointer to topic meter-reads partition 3 offset 42, from where the read "
+		"is not fetched",
 		"message");
 	cr_expect(slice_eq(got.record.headers, headers));
 	cr_expect_eq(got.record.content, hash_content(SLICE_NULL));
