@@ -217,7 +217,8 @@ static void decode_pointer(struct arena *a, const struct dead_letter *d, struct 
 	ret->pointer = true;
 	set_unfit(a, d, CAUSE_ORIGINAL_GONE,
 		slice_str(arena_printf(a,
-			"only a pointer to topic %.*s partition %d offset %lld, from where the read "
+			"only a pointer to topic %.*s partition %d offset %lld, from where the "
+			"read "
 			"is not fetched",
 			SLICE_FMT(o->topic), o->partition, (long long)o->offset)),
 		ret);
