@@ -63,12 +63,12 @@ static void finish(struct commit *c, enum commit_verdict verdict)
 }
 
 /* It was no read's fault after all: takes the attempts of the row back. */
-static void finish_row(struct commit *c, size_t one_more)
+static void finish_row(struct commit *c, size_t one_more, enum commit_verdict verdict)
 {
 	c->outcomes[one_more].kind = OUTCOME_INVALID;
 	for (size_t i = 0; i < c->row_n; i++)
 		c->outcomes[c->row[i]].kind = OUTCOME_INVALID;
-	finish(c, COMMIT_OUTAGE);
+	finish(c, verdict);
 }
 
 /* The read was alone and is to blame for c->last. */
@@ -79,10 +79,11 @@ static void charge(struct commit *c, size_t read)
 	*o = (struct outcome){.kind = OUTCOME_FAILED};
 	memcpy(o->code, c->last.code[0] ? c->last.code : CONNECTION_FAILURE, sizeof(o->code));
 	o->message = arena_dup(c->arena, slice_str(c->last.message));
-	if (c->last.class != SQL_OUTAGE)
+	if (c->last.class != SQL_OUTAGE && c->last.class != SQL_CONTRACT)
 		return;
 	if (c->row_n == COMMIT_ROW_MAX)
-		finish_row(c, read);
+		finish_row(
+			c, read, c->last.class == SQL_CONTRACT ? COMMIT_CONTRACT : COMMIT_OUTAGE);
 	else
 		c->row[c->row_n++] = read;
 }
@@ -123,9 +124,6 @@ static void call_failed(struct commit *c, const struct sink_result *r)
 	struct commit_work *w = top(c);
 
 	switch (r->class) {
-	case SQL_CONTRACT:
-		finish(c, COMMIT_CONTRACT);
-		return;
 	case SQL_RECORD:
 		take_apart(c);
 		return;
@@ -134,6 +132,7 @@ static void call_failed(struct commit *c, const struct sink_result *r)
 			return;
 		break;
 	case SQL_OUTAGE:
+	case SQL_CONTRACT: /* a trigger's class 42, say, is not the function's */
 	case SQL_SUSPECT:
 	case SQL_OK:
 		break;

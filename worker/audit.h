@@ -20,6 +20,9 @@ enum audit_row { ROW_NONE, ROW_SAME, ROW_OTHER };
 struct audit_read {
 	struct slice key; /* the idempotency key, or the synthetic one of what is unfit */
 	uint64_t content;
+	/* As which it was parked if it could not be understood then, under other settings. */
+	struct slice place_key;
+	uint64_t payload_content;
 	int64_t offset;		 /* of its first dead letter in that partition */
 	struct audit_line *line; /* where it counts */
 	bool unfit;

@@ -37,7 +37,10 @@ static bool found(const struct audit *a, const struct audit_read *read)
 	case PLACE_NOWHERE:
 		break;
 	}
-	return false;
+	if (audit_queue_find(a, read->place_key, read->payload_content) != PLACE_PARKED)
+		return false;
+	read->line->parked++;
+	return true;
 }
 
 static void condemn(struct audit *a, const struct audit_read *read)
@@ -53,6 +56,8 @@ static void condemn(struct audit *a, const struct audit_read *read)
 
 static void suspect(struct audit *a, const struct audit_read *read)
 {
+	struct audit_read *kept;
+
 	if (a->n_suspects == AUDIT_SUSPECTS_MAX) {
 		condemn(a, read);
 		return;
@@ -61,8 +66,10 @@ static void suspect(struct audit *a, const struct audit_read *read)
 		a->cap_suspects = a->cap_suspects ? 2 * a->cap_suspects : 64;
 		a->suspects = mem_realloc(a->suspects, a->cap_suspects * sizeof(*a->suspects));
 	}
-	a->suspects[a->n_suspects] = *read;
-	a->suspects[a->n_suspects++].key = arena_dup(&a->suspect_keys, read->key);
+	kept = &a->suspects[a->n_suspects++];
+	*kept = *read;
+	kept->key = arena_dup(&a->suspect_keys, read->key);
+	kept->place_key = arena_dup(&a->suspect_keys, read->place_key);
 }
 
 int audit_judge(struct audit *a, struct audit_read *v, size_t n, struct err *err)

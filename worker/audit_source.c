@@ -1,4 +1,5 @@
 #include "audit.h"
+#include "key.h"
 
 #include <stdlib.h>
 
@@ -47,6 +48,9 @@ static int take(void *arg, const struct log_message *m, struct err *err)
 	w->batch[w->n++] =
 		(struct audit_read){.key = arena_dup(&w->batch_arena, record->idempotency_key),
 			.content = record->content,
+			.place_key = key_synthetic(&w->batch_arena,
+				w->audit->in.kafka.topics[m->topic], m->partition, m->offset),
+			.payload_content = hash_content(m->value),
 			.offset = m->offset,
 			.line = w->line,
 			.unfit = decoded.unfit};

@@ -125,9 +125,11 @@ static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now
 		*ret = dead_letter_of_message(l, m, now_us);
 		return 0;
 	}
-	if (!r)
-		*ret = dead_letter_from_inbox(&in);
-	return r;
+	if (r)
+		return err_prefix(err, "%s partition %d offset %lld", l->config->topics[m->topic],
+			m->partition, (long long)m->offset);
+	*ret = dead_letter_from_inbox(&in);
+	return 0;
 }
 
 static int take_message(struct loop *l, const struct log_message *m, int64_t now_us, bool *ret_wait,

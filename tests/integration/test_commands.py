@@ -249,3 +249,10 @@ def test_unreachable_servers_end_a_command_with_3(worker, kafka, names, check_le
     assert "port 1" in worker.audit(config=no_postgres, expect=[3]).stderr
     assert "port 1" in worker.call("init", config=no_postgres, expect=[3]).stderr
     check_ledger(worker)
+
+
+def test_audit_finds_what_was_parked_as_malformed_though_it_could_be_read_under_todays_settings(new_worker, kafka, names):
+    worker = new_worker()
+    produce(kafka, names.source, [dead_letter("MTR-1|2026-07-17T00:00:00Z|1", '{"energy": "1"}')])
+    assert worker.run_until_idle(expect=[1]).stats["parked"] == 1
+    worker.call("audit", config={"payload.fields": "kwh:energy"}, expect=[0])

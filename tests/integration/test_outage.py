@@ -261,6 +261,24 @@ def test_one_row_that_breaks_a_constraint_costs_its_1999_neighbours_nothing(new_
     assert len(rows) == 1999
 
 
+@pytest.mark.parametrize("code", ["42P01", "28000"])
+def test_a_trigger_that_fails_for_one_read_as_if_the_contract_were_broken_costs_its_neighbours_nothing(
+    new_worker, kafka, names, sql, check_ledger, code
+):
+    worker = new_worker(config={"replay.backoff.initial": "1h"})
+    sql(
+        "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.meter_id LIKE 'BAD%' THEN"
+        f" RAISE 'broken' USING ERRCODE = '{code}'; END IF; RETURN NEW; END $$;"
+        "CREATE TRIGGER fail BEFORE INSERT ON meter_read FOR EACH ROW EXECUTE FUNCTION fail()"
+    )
+    produce(kafka, names.source, good(range(50)) + bad([1]))
+    stats = worker.run_until_idle(expect=[1]).stats
+    assert (stats["committed"], stats["requeued"]) == (50, 1)
+    ((_, entry),) = read_state(kafka, names).live.items()
+    assert (entry["attempts"], entry["error"]["code"]) == (2, code)
+    check_ledger(worker)
+
+
 def test_a_read_with_a_value_that_postgres_cannot_hold_fails_alone(new_worker, kafka, names, check_ledger):
     worker = new_worker(config={"replay.backoff.initial": "1h"})
     too_fine = ['{"kwh": 1e-20000}', '{"kwh": 1, "other": 1e-20000}']  # numeric holds 16383 digits after the point

@@ -199,11 +199,12 @@ static const struct {
 		.calls = "C0:2 C0:2 C0:2 C0:2 P ", .probe_code = "55P03"},
 	{"a time-out that a probe meets too is an outage", "tg", "OO", COMMIT_OUTAGE,
 		.calls = "C0:2 P ", .probe_code = "57014"},
-	{"a missing contract ends it", "gcg", "OOO", COMMIT_CONTRACT, .calls = "C0:3 "},
+	{"a read alone that breaks the contract while the probe is good has failed", "gcg", "CFC",
+		COMMIT_DONE, .calls = "C0:3 P I0:3 C1:1 P "},
 	{"a missing contract that the probe finds ends it", "og", "OO", COMMIT_CONTRACT,
 		.calls = "C0:2 P ", .probe_code = "42883"},
-	{"a missing contract that isolation finds ends it", "grc", "CFO", COMMIT_CONTRACT,
-		.calls = "C0:3 I0:3 C2:1 "},
+	{"one that isolation finds likewise", "grc", "CFF", COMMIT_DONE,
+		.calls = "C0:3 I0:3 C2:1 P "},
 };
 
 Test(commit, each_scenario_makes_these_calls_and_gives_these_outcomes)
@@ -244,6 +245,8 @@ Test(commit, twenty_reads_in_a_row_may_fail_alone_with_an_outage_class)
 	cr_expect_eq(strspn(outcomes, "F"), 20, "%s", outcomes);
 	cr_expect_eq(run_row('k', 20, "", 0, outcomes), COMMIT_DONE);
 	cr_expect_eq(strspn(outcomes, "F"), 20, "%s", outcomes);
+	cr_expect_eq(run_row('c', 20, "", 0, outcomes), COMMIT_DONE);
+	cr_expect_eq(strspn(outcomes, "F"), 20, "%s", outcomes);
 }
 
 Test(commit, the_twenty_first_makes_it_an_outage_that_burns_no_attempt)
@@ -253,6 +256,8 @@ Test(commit, the_twenty_first_makes_it_an_outage_that_burns_no_attempt)
 	cr_expect_eq(run_row('o', 21, "", 9, outcomes), COMMIT_OUTAGE);
 	cr_expect_eq(strspn(outcomes, "O"), 30, "%s", outcomes);
 	cr_expect_eq(run_row('k', 21, "", 9, outcomes), COMMIT_OUTAGE);
+	cr_expect_eq(strspn(outcomes, "O"), 30, "%s", outcomes);
+	cr_expect_eq(run_row('c', 21, "", 9, outcomes), COMMIT_CONTRACT);
 	cr_expect_eq(strspn(outcomes, "O"), 30, "%s", outcomes);
 }
 
