@@ -135,7 +135,7 @@ static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now
 static int take_message(struct loop *l, const struct log_message *m, int64_t now_us, bool *ret_wait,
 	struct err *err)
 {
-	struct dead_letter d;
+	struct dead_letter d = {0};
 	int r;
 
 	if (m->topic != TOPIC_INBOX) {
