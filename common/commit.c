@@ -131,8 +131,14 @@ static void call_failed(struct commit *c, const struct sink_result *r)
 		if (w->retries++ < RETRIES_MAX)
 			return;
 		break;
+	case SQL_CONTRACT:
+		/* An answer that is none is the function's own; a trigger's class 42 may not be. */
+		if (!r->code[0]) {
+			finish(c, COMMIT_CONTRACT);
+			return;
+		}
+		break;
 	case SQL_OUTAGE:
-	case SQL_CONTRACT: /* a trigger's class 42, say, is not the function's */
 	case SQL_SUSPECT:
 	case SQL_OK:
 		break;
@@ -145,7 +151,8 @@ static bool once_more(struct commit *c)
 {
 	struct commit_work *w = top(c);
 
-	if (c->last.class != SQL_OUTAGE || w->call.kind != SINK_COMMIT)
+	if ((c->last.class != SQL_OUTAGE && c->last.class != SQL_CONTRACT) ||
+		w->call.kind != SINK_COMMIT)
 		return false;
 	if (w->call.n == 1)
 		return !c->last.backend_lost && ++w->outages < LONE_OUTAGES;

@@ -200,11 +200,11 @@ static const struct {
 	{"a time-out that a probe meets too is an outage", "tg", "OO", COMMIT_OUTAGE,
 		.calls = "C0:2 P ", .probe_code = "57014"},
 	{"a read alone that breaks the contract while the probe is good has failed", "gcg", "CFC",
-		COMMIT_DONE, .calls = "C0:3 P I0:3 C1:1 P "},
+		COMMIT_DONE, .calls = "C0:3 P C0:3 P I0:3 C1:1 P C1:1 P C1:1 P "},
 	{"a missing contract that the probe finds ends it", "og", "OO", COMMIT_CONTRACT,
 		.calls = "C0:2 P ", .probe_code = "42883"},
 	{"one that isolation finds likewise", "grc", "CFF", COMMIT_DONE,
-		.calls = "C0:3 I0:3 C2:1 P "},
+		.calls = "C0:3 I0:3 C2:1 P C2:1 P C2:1 P "},
 };
 
 Test(commit, each_scenario_makes_these_calls_and_gives_these_outcomes)
