@@ -52,6 +52,17 @@ void commit_free(struct commit *c)
 	c->depth = c->cap = 0;
 }
 
+/* Classes that speak of the server until a good probe says that it was the call. */
+static bool blames_server(enum sql_class class)
+{
+	return class == SQL_OUTAGE || class == SQL_CONTRACT;
+}
+
+static enum commit_verdict verdict_of(enum sql_class class)
+{
+	return class == SQL_CONTRACT ? COMMIT_CONTRACT : COMMIT_OUTAGE;
+}
+
 static void finish(struct commit *c, enum commit_verdict verdict)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -63,12 +74,12 @@ static void finish(struct commit *c, enum commit_verdict verdict)
 }
 
 /* It was no read's fault after all: takes the attempts of the row back. */
-static void finish_row(struct commit *c, size_t one_more, enum commit_verdict verdict)
+static void finish_row(struct commit *c, size_t one_more)
 {
 	c->outcomes[one_more].kind = OUTCOME_INVALID;
 	for (size_t i = 0; i < c->row_n; i++)
 		c->outcomes[c->row[i]].kind = OUTCOME_INVALID;
-	finish(c, verdict);
+	finish(c, verdict_of(c->last.class));
 }
 
 /* The read was alone and is to blame for c->last. */
@@ -79,11 +90,10 @@ static void charge(struct commit *c, size_t read)
 	*o = (struct outcome){.kind = OUTCOME_FAILED};
 	memcpy(o->code, c->last.code[0] ? c->last.code : CONNECTION_FAILURE, sizeof(o->code));
 	o->message = arena_dup(c->arena, slice_str(c->last.message));
-	if (c->last.class != SQL_OUTAGE && c->last.class != SQL_CONTRACT)
+	if (!blames_server(c->last.class))
 		return;
 	if (c->row_n == COMMIT_ROW_MAX)
-		finish_row(
-			c, read, c->last.class == SQL_CONTRACT ? COMMIT_CONTRACT : COMMIT_OUTAGE);
+		finish_row(c, read);
 	else
 		c->row[c->row_n++] = read;
 }
@@ -151,8 +161,7 @@ static bool once_more(struct commit *c)
 {
 	struct commit_work *w = top(c);
 
-	if ((c->last.class != SQL_OUTAGE && c->last.class != SQL_CONTRACT) ||
-		w->call.kind != SINK_COMMIT)
+	if (!blames_server(c->last.class) || w->call.kind != SINK_COMMIT)
 		return false;
 	if (w->call.n == 1)
 		return !c->last.backend_lost && ++w->outages < LONE_OUTAGES;
@@ -164,7 +173,7 @@ static void probe_done(struct commit *c, const struct sink_result *r)
 	c->probing = false;
 	if (r->class != SQL_OK) {
 		c->last = *r;
-		finish(c, r->class == SQL_CONTRACT ? COMMIT_CONTRACT : COMMIT_OUTAGE);
+		finish(c, verdict_of(r->class));
 	} else if (!once_more(c)) {
 		take_apart(c);
 	}

@@ -19,6 +19,17 @@ void findings_add(struct findings *f, const char *fmt, ...)
 	buf_printf(&f->text, "%s\n", text);
 }
 
+/* As itself, or as what was parked before it could be understood. */
+static enum audit_place place_of(const struct audit *a, const struct audit_read *read)
+{
+	enum audit_place place = audit_queue_find(a, read->key, read->content);
+
+	if (place == PLACE_NOWHERE &&
+		audit_queue_find(a, read->place_key, read->payload_content) == PLACE_PARKED)
+		return PLACE_PARKED;
+	return place;
+}
+
 /* False where it is nowhere. The row is the truth: the live pipeline may have committed a queued or
  * parked read. */
 static bool found(const struct audit *a, const struct audit_read *read)
@@ -27,7 +38,7 @@ static bool found(const struct audit *a, const struct audit_read *read)
 		read->line->settled++;
 		return true;
 	}
-	switch (audit_queue_find(a, read->key, read->content)) {
+	switch (place_of(a, read)) {
 	case PLACE_QUEUED:
 		read->line->queued++;
 		return true;
@@ -37,10 +48,7 @@ static bool found(const struct audit *a, const struct audit_read *read)
 	case PLACE_NOWHERE:
 		break;
 	}
-	if (audit_queue_find(a, read->place_key, read->payload_content) != PLACE_PARKED)
-		return false;
-	read->line->parked++;
-	return true;
+	return false;
 }
 
 static void condemn(struct audit *a, const struct audit_read *read)
