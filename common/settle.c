@@ -35,44 +35,43 @@ bool settle_expired(
 	return last_us < horizon && due_us < horizon;
 }
 
-static struct record failed_record(struct arena *a, const struct replay_rules *rules,
+static const struct record *failed_record(struct arena *a, const struct replay_rules *rules,
 	const struct record *r, const struct outcome *outcome, int64_t now_us)
 {
-	struct record next = *r;
+	struct record *next = arena_alloc(a, sizeof(*next));
 
-	record_bump(&next, REASON_POISON, now_us);
-	if (next.replays < UINT16_MAX)
-		next.replays++;
-	next.due_us = now_us + replay_backoff_us(rules, next.replays, r->idempotency_key);
-	next.error.class = SLICE_LIT("postgres");
-	next.error.code = slice_of(outcome->code, strlen(outcome->code));
-	next.error_cut = 0;
-	next.error.message =
-		utf8_clean(a, outcome->message, RECORD_ERROR_MESSAGE_BYTES, &next.error_cut);
+	*next = *r;
+	record_bump(next, REASON_POISON, now_us);
+	if (next->replays < UINT16_MAX)
+		next->replays++;
+	next->due_us = now_us + replay_backoff_us(rules, next->replays, r->idempotency_key);
+	next->error.class = SLICE_LIT("postgres");
+	next->error.code = slice_of(outcome->code, strlen(outcome->code));
+	next->error_cut = 0;
+	next->error.message =
+		utf8_clean(a, outcome->message, RECORD_ERROR_MESSAGE_BYTES, &next->error_cut);
 	return next;
 }
 
 struct settle settle_outcome(struct arena *a, const struct replay_rules *rules,
 	const struct record *r, const struct outcome *outcome, int64_t now_us)
 {
-	struct record next;
+	const struct record *next;
 
 	switch (outcome->kind) {
 	case OUTCOME_COMMITTED:
 	case OUTCOME_DUPLICATE:
-		return (struct settle){.action = SETTLE_LEAVE, .record = *r};
+		return (struct settle){.action = SETTLE_LEAVE};
 	case OUTCOME_CONFLICT:
-		return (struct settle){
-			.action = SETTLE_PARK, .cause = CAUSE_CONFLICT, .record = *r};
+		return (struct settle){SETTLE_PARK, CAUSE_CONFLICT, r};
 	case OUTCOME_FAILED:
 		next = failed_record(a, rules, r, outcome, now_us);
-		if (next.attempts >= rules->poison_cap)
-			return (struct settle){
-				.action = SETTLE_PARK, .cause = CAUSE_POISON_CAP, .record = next};
+		if (next->attempts >= rules->poison_cap)
+			return (struct settle){SETTLE_PARK, CAUSE_POISON_CAP, next};
 		return (struct settle){.action = SETTLE_PUT, .record = next};
 	case OUTCOME_OUTAGE:
 	case OUTCOME_INVALID:
 	default:
-		return (struct settle){.action = SETTLE_KEEP, .record = *r};
+		return (struct settle){.action = SETTLE_KEEP};
 	}
 }

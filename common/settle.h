@@ -22,8 +22,8 @@ enum settle_action {
 
 struct settle {
 	enum settle_action action;
-	enum cause cause;     /* PARK */
-	struct record record; /* PUT, PARK: the version to write; borrows from r and outcome */
+	enum cause cause;	     /* PARK */
+	const struct record *record; /* PUT, PARK: the version to write: r, or of the arena */
 };
 
 /* The result borrows from r, outcome and the arena. */

@@ -23,10 +23,13 @@ struct item {
 	enum item_kind kind;
 	struct owned *owned;
 	struct key128 key;
-	struct record record;	/* INTAKE: to be written; REPLAY: as it stands in the DLQ */
-	struct meter_read read; /* unless malformed */
-	struct merge merge;	/* INTAKE */
-	struct settle settle;	/* REPLAY, once it is decided */
+	struct record *record; /* INTAKE: to be written; REPLAY: as it stands in the DLQ */
+	struct meter_read
+		*read; /* unless malformed; both in the arena of this batch or its donor */
+	union {
+		struct merge merge;   /* INTAKE */
+		struct settle settle; /* REPLAY, once it is decided */
+	};
 	struct slice committed; /* REPLAY, settled as a conflict: the row's content */
 	bool suffixed;		/* the form of its DLQ key */
 	int64_t offset;		/* INTAKE that was put: where, once it has landed */
@@ -51,9 +54,9 @@ struct handover {
 /* Room for one more element, zeroed; returns it. */
 void *vec_push(void **v, size_t *n, size_t *cap, size_t size);
 
+/* Half of the key and the item's number + 1 (0: empty): eight of them to a cache line. */
 struct batch_slot {
-	struct key128 key;
-	struct item *item; /* NULL: empty */
+	uint32_t tag, number;
 };
 
 struct batch {

@@ -74,7 +74,7 @@ static void settle_due(struct loop *l, struct batch *b)
 		const struct outcome *outcome = &b->outcomes[i];
 
 		item->settle = settle_outcome(
-			&b->arena, &l->config->replay, &item->record, outcome, now_us);
+			&b->arena, &l->config->replay, item->record, outcome, now_us);
 		item->committed = outcome->committed;
 		b->stats.committed += outcome->kind == OUTCOME_COMMITTED;
 		b->stats.duplicate += outcome->kind == OUTCOME_DUPLICATE;

@@ -24,11 +24,11 @@ static int fold_record(struct loop *l, struct owned *o, const struct log_record 
 static void note_put(struct item *item, int64_t offset)
 {
 	if (item->kind == ITEM_REPLAY) {
-		replay_note(item->owned, item->settle.record.due_us);
+		replay_note(item->owned, item->settle.record->due_us);
 		return;
 	}
 	item->offset = offset;
-	tickets_find_from(&item->owned->partition.tickets, item->key, item->record.content, true)
+	tickets_find_from(&item->owned->partition.tickets, item->key, item->record->content, true)
 		->in_memory = 1;
 }
 
@@ -36,7 +36,7 @@ static void note_put(struct item *item, int64_t offset)
 static void note_kept(struct item *item)
 {
 	struct ticket *t = tickets_find_from(
-		&item->owned->partition.tickets, item->key, item->record.content, true);
+		&item->owned->partition.tickets, item->key, item->record->content, true);
 
 	if (!t)
 		return;

@@ -41,12 +41,12 @@ struct log_message {
 	void *owner;	    /* the implementation's; NULL is fine */
 };
 
-/* A record to write. Key, value and headers are borrowed until transact returns. */
+/* A record to write. What it points to is borrowed until transact returns. */
 struct log_record {
 	int topic;
 	int32_t partition;
-	struct slice key, value; /* value null: a tombstone */
-	struct header headers[6];
+	struct slice key, value;      /* value null: a tombstone */
+	const struct header *headers;
 	size_t n_headers;
 	int64_t offset; /* set by transact from the delivery report; -1 where none came */
 };

@@ -16,11 +16,6 @@ static struct log_record *add_record(struct batch *b, int topic, int32_t partiti
 	return r;
 }
 
-static void add_header(struct log_record *r, const char *name, struct slice value)
-{
-	r->headers[r->n_headers++] = (struct header){slice_str(name), value};
-}
-
 static struct slice instant_text(struct arena *a, int64_t us)
 {
 	char *text = arena_alloc(a, INSTANT_TEXT_BYTES);
@@ -28,18 +23,26 @@ static struct slice instant_text(struct arena *a, int64_t us)
 	return slice_of(text, instant_format(us, text));
 }
 
-/* For people with kcat or a Kafka UI; never read back. */
-static void add_headers(struct arena *a, struct log_record *r, const struct record *of)
+#define HEADERS_MAX 6
+
+/* For people with kcat or a Kafka UI; never read back. cause: NULL but for what is parked. */
+static void set_headers(
+	struct arena *a, struct log_record *r, const struct record *of, const char *cause)
 {
+	struct header *h = arena_alloc(a, HEADERS_MAX * sizeof(*h));
 	char *attempts = arena_alloc(a, 16);
 	int n = snprintf(attempts, 16, "%u", of->attempts);
 
-	add_header(r, "dlq-reason", slice_str(reason_name(of->reason)));
-	add_header(r, "dlq-attempts", slice_of(attempts, (size_t)n));
-	add_header(r, "dlq-first-seen", instant_text(a, of->first_seen_us));
-	add_header(r, "dlq-last-seen", instant_text(a, of->last_seen_us));
+	r->headers = h;
+	*h++ = (struct header){SLICE_LIT("dlq-reason"), slice_str(reason_name(of->reason))};
+	*h++ = (struct header){SLICE_LIT("dlq-attempts"), slice_of(attempts, (size_t)n)};
+	*h++ = (struct header){SLICE_LIT("dlq-first-seen"), instant_text(a, of->first_seen_us)};
+	*h++ = (struct header){SLICE_LIT("dlq-last-seen"), instant_text(a, of->last_seen_us)};
 	if (!slice_is_null(of->error.code))
-		add_header(r, "dlq-error-code", of->error.code);
+		*h++ = (struct header){SLICE_LIT("dlq-error-code"), of->error.code};
+	if (cause)
+		*h++ = (struct header){SLICE_LIT("dlq-cause"), slice_str(cause)};
+	r->n_headers = (size_t)(h - r->headers);
 }
 
 static void put_entry(struct batch *b, struct item *item, const struct record *r)
@@ -48,12 +51,12 @@ static void put_entry(struct batch *b, struct item *item, const struct record *r
 	struct log_record *rec = add_record(b, TOPIC_DLQ, item->owned->partition.number, key,
 		record_encode(&b->arena, r), item);
 
-	add_headers(&b->arena, rec, r);
+	set_headers(&b->arena, rec, r, NULL);
 }
 
 static void put_tombstone(struct batch *b, const struct item *item)
 {
-	const struct record *r = &item->record;
+	const struct record *r = item->record;
 
 	add_record(b, TOPIC_DLQ, item->owned->partition.number,
 		key_of_entry(&b->arena, r->idempotency_key, item->suffixed, r->content), SLICE_NULL,
@@ -72,9 +75,8 @@ static void put_event(struct loop *l, struct batch *b, const struct item *item,
 	struct log_record *rec = add_record(b, TOPIC_PARKED, item->owned->partition.number,
 		r->idempotency_key, parked_encode(&b->arena, &parked), NULL);
 
-	add_headers(&b->arena, rec, r);
+	set_headers(&b->arena, rec, r, event == EVENT_PARKED ? cause_name(cause) : NULL);
 	if (event == EVENT_PARKED) {
-		add_header(rec, "dlq-cause", slice_str(cause_name(cause)));
 		b->stats.parked++;
 		b->stats.parked_by_cause[cause]++;
 	}
@@ -86,22 +88,22 @@ static void plan_intake(struct loop *l, struct batch *b, struct item *item)
 
 	switch (item->merge.action) {
 	case MERGE_PARK:
-		put_event(l, b, item, &item->record, EVENT_PARKED, cause);
+		put_event(l, b, item, item->record, EVENT_PARKED, cause);
 		b->stats.parked_at_intake++;
 		if (item->merge.was_live)
 			put_tombstone(b, item);
 		break;
 	case MERGE_REDRIVE:
-		put_event(l, b, item, &item->record, EVENT_REDRIVEN, cause);
+		put_event(l, b, item, item->record, EVENT_REDRIVEN, cause);
 		b->stats.redriven++;
-		put_entry(b, item, &item->record);
+		put_entry(b, item, item->record);
 		break;
 	case MERGE_NEW:
 		b->stats.queued++;
-		put_entry(b, item, &item->record);
+		put_entry(b, item, item->record);
 		break;
 	case MERGE_BUMP:
-		put_entry(b, item, &item->record);
+		put_entry(b, item, item->record);
 		break;
 	case MERGE_SEEN:
 	default:
@@ -118,11 +120,11 @@ static void plan_replay(struct loop *l, struct batch *b, struct item *item)
 		put_tombstone(b, item);
 		break;
 	case SETTLE_PARK:
-		put_event(l, b, item, &s->record, EVENT_PARKED, s->cause);
+		put_event(l, b, item, s->record, EVENT_PARKED, s->cause);
 		put_tombstone(b, item);
 		break;
 	case SETTLE_PUT:
-		put_entry(b, item, &s->record);
+		put_entry(b, item, s->record);
 		b->stats.requeued++;
 		break;
 	case SETTLE_KEEP:

@@ -130,13 +130,13 @@ void replay_drop(struct loop *l)
 
 static struct settle parked_as(const struct record *r, enum cause cause)
 {
-	return (struct settle){.action = SETTLE_PARK, .cause = cause, .record = *r};
+	return (struct settle){.action = SETTLE_PARK, .cause = cause, .record = r};
 }
 
 /* Whether the entry goes to Postgres; else it is settled already. */
 static bool judge(struct loop *l, struct item *item, int64_t now_us)
 {
-	struct record *r = &item->record;
+	struct record *r = item->record;
 	const char *malformed;
 	bool wait;
 
@@ -148,7 +148,7 @@ static bool judge(struct loop *l, struct item *item, int64_t now_us)
 		item->settle = parked_as(r, CAUSE_EXPIRED);
 		return false;
 	}
-	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, &item->read, &wait);
+	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, item->read, &wait);
 	if (wait) /* its schema cannot be had now: it stays as it is */
 		return false;
 	if (malformed) {
@@ -164,7 +164,7 @@ static int take_entry(
 	struct loop *l, struct log_message *m, struct ticket *t, int64_t now_us, struct err *err)
 {
 	struct owned *o = l->reader.owned;
-	struct record record;
+	struct record *record;
 	struct item *item;
 	int r;
 
@@ -174,12 +174,14 @@ static int take_entry(
 		replay_note(o, now_us);
 		return 0;
 	}
-	r = record_decode(m->value, &record, err);
+	record = arena_alloc(&l->next->arena, sizeof(*record));
+	r = record_decode(m->value, record, err);
 	if (r)
 		return err_prefix(err, "%s partition %d offset %lld", l->config->topics[TOPIC_DLQ],
 			m->partition, (long long)m->offset);
 	item = batch_add(l->next, ITEM_REPLAY, o, t->key);
 	item->record = record;
+	item->read = arena_alloc(&l->next->arena, sizeof(*item->read));
 	item->suffixed = t->suffixed;
 	t->in_memory = 1;
 	batch_keep(l->next, m);

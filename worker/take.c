@@ -33,7 +33,7 @@ static bool must_wait(
 {
 	if (batch_find(l->sent, key))
 		return true;
-	return here && (here->kind == ITEM_REPLAY || here->record.content != content);
+	return here && (here->kind == ITEM_REPLAY || here->record->content != content);
 }
 
 static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
@@ -41,6 +41,8 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 {
 	if (!item) {
 		item = batch_add(l->next, ITEM_INTAKE, o, m->ticket.key);
+		item->record = arena_alloc(&l->next->arena, sizeof(*item->record));
+		item->read = arena_alloc(&l->next->arena, sizeof(*item->read));
 		item->merge = *m;
 		item->suffixed =
 			existing && existing->state == TICKET_LIVE
@@ -52,9 +54,9 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 			m->action == MERGE_PARK && item->merge.action != MERGE_BUMP;
 		item->merge = merge_combine(&item->merge, m);
 	}
-	item->record = d->record;
-	item->read = d->read;
-	ticket_to_record(&item->merge.ticket, &item->record);
+	*item->record = d->record;
+	*item->read = d->read;
+	ticket_to_record(&item->merge.ticket, item->record);
 }
 
 /* Takes one dead letter in; *ret_wait: not in this batch, and nothing has changed. */
@@ -262,7 +264,7 @@ static void take_fresh(struct loop *l, int64_t now_us)
 		if (from->kind != ITEM_INTAKE || from->merge.action == MERGE_PARK)
 			continue;
 		t = tickets_find_from(
-			&from->owned->partition.tickets, from->key, from->record.content, true);
+			&from->owned->partition.tickets, from->key, from->record->content, true);
 		if (!t || t->offset != from->offset)
 			continue;
 		if (!deliver_possible(l) || t->due_us > now_us ||

@@ -55,6 +55,11 @@ Test(kafka_log, null_and_empty_stay_apart_both_ways)
 {
 	static const uint8_t empty[1];
 	const struct slice absent = SLICE_NULL, nothing = {empty, 0};
+	const struct header written[] = {
+		{SLICE_LIT("null"), absent},
+		{SLICE_LIT("empty"), nothing},
+		{slice_of("textual", 4), SLICE_LIT("value")},
+	};
 	struct topics t;
 	struct member *m;
 	rd_kafka_t *up;
@@ -89,10 +94,8 @@ Test(kafka_log, null_and_empty_stay_apart_both_ways)
 	v[0] = record_of(TOPIC_INBOX, 0, "k", NULL);
 	v[1] = record_of(TOPIC_INBOX, 0, "k", "");
 	v[2] = record_of(TOPIC_INBOX, 0, "k", "v");
-	v[2].headers[0] = (struct header){SLICE_LIT("null"), absent};
-	v[2].headers[1] = (struct header){SLICE_LIT("empty"), nothing};
-	v[2].headers[2] = (struct header){slice_of("textual", 4), SLICE_LIT("value")};
-	v[2].n_headers = 3;
+	v[2].headers = written;
+	v[2].n_headers = ARRAY_LEN(written);
 	cr_assert(transact(m, v, 3, 4).landed);
 	read_range(m, TOPIC_INBOX, 0, 0, 3);
 	cr_assert_eq(m->n_got, 3);

@@ -18,6 +18,7 @@ Test(kafka_txn, a_large_transaction_comes_back_in_order_from_all_its_partitions)
 	char(*keys)[16] = mem_zalloc(N * sizeof(*keys));
 	struct log_range ranges[4];
 	int64_t last[2][2] = {{-1, -1}, {-1, -1}};
+	const struct header reason = {SLICE_LIT("dlq-reason"), SLICE_LIT("poison")};
 	bool done = false;
 	size_t n, total = 0;
 
@@ -27,7 +28,7 @@ Test(kafka_txn, a_large_transaction_comes_back_in_order_from_all_its_partitions)
 	for (int i = 0; i < N; i++) {
 		snprintf(keys[i], sizeof(keys[i]), "%d", i);
 		v[i] = record_of(i % 4 < 2 ? TOPIC_DLQ : TOPIC_PARKED, i % 2, keys[i], "v");
-		v[i].headers[0] = (struct header){SLICE_LIT("dlq-reason"), SLICE_LIT("poison")};
+		v[i].headers = &reason;
 		v[i].n_headers = 1;
 	}
 	cr_assert_eq(

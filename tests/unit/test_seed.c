@@ -57,12 +57,13 @@ static struct drain_stats replay(struct store *s, enum outcome_kind commit)
 		s->commits[i] += commit == OUTCOME_COMMITTED;
 		settled = settle_outcome(&arena, &RULES, &s->entries[i], &outcome, 2);
 		s->queued[i] = settled.action == SETTLE_PUT;
-		s->entries[i] = settled.record;
+		if (settled.record)
+			s->entries[i] = *settled.record;
 		stats.committed += settled.action == SETTLE_LEAVE;
 		stats.requeued += settled.action == SETTLE_PUT;
 		if (settled.action == SETTLE_PARK) {
 			s->is_parked[i] = true;
-			s->parked[i] = settled.record;
+			s->parked[i] = *settled.record;
 			stats.parked++;
 		}
 	}

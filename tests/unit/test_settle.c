@@ -22,10 +22,13 @@ static struct record entry(uint32_t attempts)
 
 static struct settle settle(uint32_t attempts, enum outcome_kind kind)
 {
-	static struct outcome o; /* the result borrows from it */
-	CLEANUP(arena_free) struct arena arena = {0};
-	struct record r = entry(attempts);
+	/* The result borrows from them. */
+	static struct outcome o;
+	static struct record r;
+	static struct arena arena;
 
+	arena_reset(&arena);
+	r = entry(attempts);
 	o = (struct outcome){.kind = kind, .code = "23514", .message = SLICE_LIT("check")};
 	return settle_outcome(&arena, &RULES, &r, &o, 100);
 }
@@ -42,7 +45,7 @@ Test(settle, a_conflict_is_parked_as_it_was)
 
 	cr_assert_eq(s.action, SETTLE_PARK);
 	cr_assert_eq(s.cause, CAUSE_CONFLICT);
-	cr_assert_eq(s.record.attempts, 2);
+	cr_assert_eq(s.record->attempts, 2);
 }
 
 Test(settle, an_outage_and_a_forgotten_outcome_change_nothing)
@@ -56,13 +59,13 @@ Test(settle, a_failure_is_one_attempt_more_and_due_later)
 	struct settle s = settle(1, OUTCOME_FAILED);
 
 	cr_assert_eq(s.action, SETTLE_PUT);
-	cr_assert_eq(s.record.attempts, 2);
-	cr_assert_eq(s.record.replays, 1);
-	cr_assert_eq(s.record.reason, REASON_POISON);
-	cr_assert_eq(s.record.first_seen_us, 10);
-	cr_assert_eq(s.record.last_seen_us, 100);
-	cr_assert_geq(s.record.due_us, 100 + RULES.backoff_initial_us / 2);
-	cr_assert(slice_eq(s.record.error.code, SLICE_LIT("23514")));
+	cr_assert_eq(s.record->attempts, 2);
+	cr_assert_eq(s.record->replays, 1);
+	cr_assert_eq(s.record->reason, REASON_POISON);
+	cr_assert_eq(s.record->first_seen_us, 10);
+	cr_assert_eq(s.record->last_seen_us, 100);
+	cr_assert_geq(s.record->due_us, 100 + RULES.backoff_initial_us / 2);
+	cr_assert(slice_eq(s.record->error.code, SLICE_LIT("23514")));
 }
 
 Test(settle, the_failure_that_reaches_the_cap_parks)
