@@ -157,9 +157,6 @@ static rd_kafka_error_t *produce_once(struct kafka_txn *t, size_t i)
 		{.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)r->key.p, r->key.n}},
 		{.vtype = RD_KAFKA_VTYPE_VALUE,
 			.u.mem = {(void *)(uintptr_t)r->value.p, r->value.n}},
-		/* So that no thread of librdkafka can look into the caller's buffers after a
-		 * transaction that did not end. It costs nothing that could be measured. */
-		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
 		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)(uintptr_t)i},
 		{.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
 	};
@@ -363,8 +360,9 @@ int kafka_txn_run(struct kafka_txn *t, struct log_record *v, size_t n,
 	 * (rdkafka_broker.c, set_error): so an error event stains the handle for good. */
 	ret->clean =
 		ret->landed && t->handle.errors == 0 && steady_us() - commit_us < CLEAN_COMMIT_US;
+	/* With its threads: they may still look at the values, which are not copied. */
 	if (!ret->clean)
-		t->state = TXN_SPENT;
+		close_producer(t);
 	if (!r && !ret->landed)
 		kafka_report(t->shared, 'W', "the offsets of %zu of %zu records are not known",
 			n - t->n_reported, n);
