@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #define LEAVE_TIMEOUT_US 3000000
-#define HEARTBEAT_MAX_MS 3000
 
 static void forget_generation(struct kafka_group *g)
 {
@@ -60,7 +59,6 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code,
 static int open_handle(struct kafka_group *g, struct err *err)
 {
 	const struct kafka_log_config *config = g->shared->config;
-	int heartbeat_ms = config->session_timeout_ms / 5;
 	char heartbeat[16];
 	const struct kafka_pair defaults[] = {
 		{"heartbeat.interval.ms", heartbeat},
@@ -83,8 +81,7 @@ static int open_handle(struct kafka_group *g, struct err *err)
 
 	if (g->handle.rk)
 		return 0;
-	snprintf(heartbeat, sizeof(heartbeat), "%d",
-		heartbeat_ms < HEARTBEAT_MAX_MS ? heartbeat_ms : HEARTBEAT_MAX_MS);
+	snprintf(heartbeat, sizeof(heartbeat), "%d", kafka_heartbeat_ms(config));
 	r = kafka_conf_new(g->shared, defaults, fixed, &conf, err);
 	if (r)
 		return r;

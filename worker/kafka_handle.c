@@ -9,6 +9,7 @@
 
 #define REPORT_WINDOW_US 10000000
 #define REPORTS_PER_WINDOW 20
+#define HEARTBEAT_MAX_MS 3000
 
 static const struct {
 	rd_kafka_resp_err_t code;
@@ -214,6 +215,13 @@ void kafka_handle_serve(struct kafka_handle *h)
 {
 	if (h->rk)
 		rd_kafka_poll(h->rk, 0);
+}
+
+int kafka_heartbeat_ms(const struct kafka_log_config *config)
+{
+	int ms = config->session_timeout_ms / 5;
+
+	return ms < HEARTBEAT_MAX_MS ? ms : HEARTBEAT_MAX_MS;
 }
 
 int kafka_topic_number(const struct kafka_log_config *config, const char *name)

@@ -33,6 +33,9 @@ struct kafka_handle {
 	unsigned errors; /* error events since it was opened */
 };
 
+/* What the group's heartbeat.interval.ms is unless the user has set it. */
+int kafka_heartbeat_ms(const struct kafka_log_config *config);
+
 /* The class of a librdkafka or broker error. */
 enum err_class kafka_err_class(rd_kafka_resp_err_t code);
 

@@ -23,6 +23,11 @@ void kafka_txn_init(struct kafka_txn *t, struct kafka_shared *s)
 	*t = (struct kafka_txn){.shared = s, .transactional_id = (char *)id.p};
 }
 
+static int64_t steady_us(void)
+{
+	return clock_steady_us(clock_system());
+}
+
 static void close_producer(struct kafka_txn *t)
 {
 	if (!t->handle.rk)
@@ -107,11 +112,27 @@ static int open_producer(struct kafka_txn *t, struct err *err)
 	return 0;
 }
 
+/*
+ * Who has fenced a static member, the coordinator after a time-out or its successor under the same
+ * group.instance.id? The group says so within a heartbeat; a new producer would fence a successor.
+ */
+static bool group_may_know(const struct kafka_txn *t)
+{
+	const struct kafka_log_config *config = t->shared->config;
+
+	return config->instance_id && t->fenced_us &&
+	       steady_us() - t->fenced_us < 2000 * (int64_t)kafka_heartbeat_ms(config);
+}
+
 int kafka_txn_renew(struct kafka_txn *t, struct err *err)
 {
 	rd_kafka_error_t *error;
 	int r = 0;
 
+	if (group_may_know(t))
+		return err_set(err, ERR_UNREACHABLE,
+			"producer %s was fenced: waiting for what the group says of it",
+			t->transactional_id);
 	if (t->state == TXN_READY || t->state == TXN_SPENT)
 		close_producer(t);
 	if (t->state == TXN_CLOSED)
@@ -128,11 +149,6 @@ int kafka_txn_renew(struct kafka_txn *t, struct err *err)
 	if (!rd_kafka_error_is_retriable(error))
 		t->state = TXN_SPENT;
 	return kafka_err_take(err, error, "starting producer %s", t->transactional_id);
-}
-
-static int64_t steady_us(void)
-{
-	return clock_steady_us(clock_system());
 }
 
 static int left_ms(const struct kafka_txn *t)

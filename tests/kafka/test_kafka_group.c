@@ -141,6 +141,39 @@ Test(kafka_group, a_second_process_under_one_instance_id_fences_the_first)
 	topics_free(&t);
 }
 
+Test(kafka_group, a_fenced_static_member_asks_the_group_before_it_could_fence_its_successor)
+{
+	struct topics t;
+	struct member *first, *second;
+	struct log_record v = record_of(TOPIC_DLQ, 0, "k", "v");
+	struct log_end end;
+	enum group_event event;
+	int r = 0;
+
+	topics_create(&t, 1);
+	first = member_new(&t, "one", NULL);
+	second = member_new(&t, "one", NULL);
+	join(first);
+	renew(first);
+	renew(second);
+	while (poll_once(second) != GROUP_ASSIGNED)
+		;
+	cr_assert_eq(first->log->ops->transact(first->log, &v, 1, NULL, 0, &end, &first->err), 0);
+	cr_assert_not(end.landed, "fenced");
+	do
+		r = first->log->ops->renew_producer(first->log, &first->err);
+	while (r == ERR_UNREACHABLE &&
+		(r = first->log->ops->group_poll(first->log, 50, &event, &first->err)) == 0);
+	cr_assert_eq(r, ERR_FENCED, "%s", first->err.text);
+	cr_assert_eq(
+		second->log->ops->transact(second->log, &v, 1, NULL, 0, &end, &second->err), 0);
+	cr_assert(end.landed, "%s", second->err.text);
+
+	member_free(first);
+	member_free(second);
+	topics_free(&t);
+}
+
 Test(kafka_group, a_dynamic_member_leaves_at_once_and_a_static_one_stays)
 {
 	struct topics t;
