@@ -162,7 +162,7 @@ static int check_topics(const struct config *c, struct err *err)
 }
 
 /* An SQL name that needs no quoting, with or without its schema. */
-static bool function_name_valid(const char *name)
+static bool sql_name_valid(const char *name)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
 	static const char others[] = "abcdefghijklmnopqrstuvwxyz_0123456789$";
@@ -191,11 +191,18 @@ static int check(struct config *c, struct err *err)
 		return err_prefix(err, "payload.fields");
 	if (classify_rules_parse(&c->arena, c->classify.v, c->classify.n, &c->classify_rules, err))
 		return err_prefix(err, "classify");
-	if (!function_name_valid(c->sink_function))
+	if (!sql_name_valid(c->sink_function))
 		return err_set(err, ERR_CONFIG,
 			"sink.function: \"%.100s\" is no name in small letters, with or without a "
 			"schema before it",
 			c->sink_function);
+	if (c->audit_table[0] && !sql_name_valid(c->audit_table))
+		return err_set(err, ERR_CONFIG,
+			"audit.table: \"%.100s\" is no name in small letters, with or without a "
+			"schema before it",
+			c->audit_table);
+	if (c->execute && !c->repair)
+		return err_set(err, ERR_CONFIG, "--execute does nothing without --repair");
 	if (c->backoff_max < c->backoff_initial)
 		return err_set(err, ERR_CONFIG,
 			"replay.backoff.max is shorter than replay.backoff.initial");
@@ -219,6 +226,25 @@ int config_load(struct config *ret, unsigned command, int argc, char *const *arg
 	if (ret->kafka_file && (r = config_file(ret, LEVEL_KAFKA_FILE, ret->kafka_file, err)))
 		return r;
 	return check(ret, err);
+}
+
+int config_committed_table(
+	struct arena *a, const struct config *c, const char **ret, struct err *err)
+{
+	const char *dot = strchr(c->sink_function, '.');
+	const char *name = dot ? dot + 1 : c->sink_function;
+
+	*ret = c->audit_table;
+	if (c->audit_table[0])
+		return 0;
+	if (strcmp(name, "commit_meter_reads") != 0)
+		return err_set(err, ERR_CONFIG,
+			"sink.function is %.100s, and only it knows where its reads are: set "
+			"audit.table to a table or view with the columns idempotency_key, "
+			"meter_id, read_at, sequence, kwh, reading_type and quality of them",
+			c->sink_function);
+	*ret = arena_printf(a, "%.*smeter_read", (int)(name - c->sink_function), c->sink_function);
+	return 0;
 }
 
 void config_free(struct config *c)

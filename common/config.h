@@ -87,6 +87,14 @@ MUST_CHECK int config_load(struct config *ret, unsigned command, int argc, char 
 	char *const *environment, config_read_fn *read, void *read_arg, struct err *err);
 void config_free(struct config *c);
 
+/*
+ * The relation in which what sink.function committed can be looked up: audit.table, or meter_read
+ * in the schema of commit_meter_reads. ERR_CONFIG where it is another function and none is named.
+ * *ret is in the arena, or borrows from c.
+ */
+MUST_CHECK int config_committed_table(
+	struct arena *a, const struct config *c, const char **ret, struct err *err);
+
 /* The name nearest to text by edit distance; NULL where n is 0. */
 const char *config_nearest(const char *text, const char *const *names, size_t n);
 

@@ -37,6 +37,23 @@ static const char *value_of(struct words *w, const char *flag, const char *value
 	return value;
 }
 
+/* A list that is given again goes on. */
+static int add_to_list(
+	struct config *c, const struct config_entry *e, const char *value, struct err *err)
+{
+	struct config_list *list = (void *)((char *)c + e->at), before = *list, all;
+	int r = config_value_set(c, e, value, err);
+
+	if (r || !before.n)
+		return r;
+	all.n = before.n + list->n;
+	all.v = arena_alloc(&c->arena, all.n * sizeof(*all.v));
+	memcpy(all.v, before.v, before.n * sizeof(*all.v));
+	memcpy(all.v + before.n, list->v, list->n * sizeof(*all.v));
+	*list = all;
+	return 0;
+}
+
 static int set_switch(struct config *c, unsigned command, const struct config_entry *e,
 	const char *flag, const char *value, struct words *w, struct err *err)
 {
@@ -47,7 +64,9 @@ static int set_switch(struct config *c, unsigned command, const struct config_en
 	if (e->type == TYPE_BOOL)
 		return config_value_set(c, e, "true", err);
 	value = value_of(w, flag, value, err);
-	return value ? config_value_set(c, e, value, err) : ERR_CONFIG;
+	if (!value)
+		return ERR_CONFIG;
+	return (e->type == TYPE_LIST ? add_to_list : config_value_set)(c, e, value, err);
 }
 
 static int set_option(struct config *c, const char *key, const char *flag, const char *value,

@@ -14,7 +14,6 @@
 /* What an oversize one may keep of its key: with the headers' 32 KiB it fits in the 128 KiB that
  * our topics allow beyond the source's message size. */
 #define OVERSIZE_KEY_BYTES 65536
-#define KEY_HEADER "idempotency-key"
 
 int64_t dead_letter_seen_us(int64_t timestamp_ms, int64_t now_us)
 {

@@ -35,6 +35,8 @@ struct key_rule {
 	enum key_from from;
 	char header[256]; /* KEY_FROM_HEADER */
 };
+/* KEY_FROM_AUTO: the header that is looked at where the record key is none. */
+#define KEY_HEADER "idempotency-key"
 /* "auto", "key", "header:NAME", "payload". False: not one of them. */
 bool key_rule_parse(const char *text, struct key_rule *ret);
 

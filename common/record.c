@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "key.h"
 #include "mem.h"
 
 #define TOPIC_NAME_BYTES 249
@@ -73,4 +74,27 @@ bool topic_name_valid(struct slice name)
 			return false;
 	}
 	return name.n && name.n <= TOPIC_NAME_BYTES && !dots;
+}
+
+/* The text before the last colon, and the number behind it. */
+static bool split_number(struct slice *text, int64_t max, int64_t *ret)
+{
+	const uint8_t *colon = text->n ? memrchr(text->p, ':', text->n) : NULL;
+	size_t n = colon ? (size_t)(colon - text->p) : 0;
+
+	if (!colon || !sequence_parse(slice_of(colon + 1, text->n - n - 1), ret) || *ret > max)
+		return false;
+	text->n = n;
+	return true;
+}
+
+bool origin_parse(struct slice text, struct origin *ret)
+{
+	int64_t partition, offset;
+
+	if (!split_number(&text, INT64_MAX, &offset) ||
+		!split_number(&text, INT32_MAX, &partition) || !topic_name_valid(text))
+		return false;
+	*ret = (struct origin){text, (int32_t)partition, offset};
+	return true;
 }

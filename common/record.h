@@ -45,6 +45,9 @@ struct origin {
  * (org.apache.kafka.common.internals.Topic). */
 bool topic_name_valid(struct slice name);
 
+/* "topic:partition:offset" as people write it; the topic borrows. False: it is not that. */
+bool origin_parse(struct slice text, struct origin *ret);
+
 /* Why it failed last. class is null where there is no error. */
 struct record_error {
 	struct slice class, code, message;

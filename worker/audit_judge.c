@@ -1,122 +1,101 @@
 #include "audit.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#define CHUNK 1000
-
-void findings_add(struct findings *f, const char *fmt, ...)
+void audit_judging_open(struct audit_judging *j, struct audit *a)
 {
-	char text[1500];
-	va_list ap;
-
-	if (f->n++ >= FINDINGS_MAX)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	buf_printf(&f->text, "%s\n", text);
+	*j = (struct audit_judging){.audit = a};
+	for (size_t i = 0; i < ARRAY_LEN(j->batches); i++)
+		j->batches[i].v = mem_zalloc(AUDIT_BATCH_READS * sizeof(*j->batches[i].v));
 }
 
-/* As itself, or as what was parked before it could be understood. */
-static enum audit_place place_of(const struct audit *a, const struct audit_read *read)
+void audit_judging_close(struct audit_judging *j)
 {
-	enum audit_place place = audit_queue_find(a, read->key, read->content);
-
-	if (place == PLACE_NOWHERE &&
-		audit_queue_find(a, read->place_key, read->payload_content) == PLACE_PARKED)
-		return PLACE_PARKED;
-	return place;
-}
-
-/* False where it is nowhere. The row is the truth: the live pipeline may have committed a queued or
- * parked read. */
-static bool found(const struct audit *a, const struct audit_read *read)
-{
-	if (read->row == ROW_SAME) {
-		read->line->settled++;
-		return true;
+	for (size_t i = 0; i < ARRAY_LEN(j->batches); i++) {
+		free(j->batches[i].v);
+		arena_free(&j->batches[i].arena);
 	}
-	switch (place_of(a, read)) {
+}
+
+/* The row is the truth: the live pipeline may have committed a queued or parked read. */
+uint64_t *audit_find(const struct audit *a, const struct audit_read *read)
+{
+	struct audit_counts *counts = &read->line->counts;
+
+	if (read->row == ROW_SAME)
+		return &counts->settled;
+	switch (audit_queue_find(a, read->key, read->content)) {
 	case PLACE_QUEUED:
-		read->line->queued++;
-		return true;
+		return &counts->queued;
 	case PLACE_PARKED:
-		read->line->parked++;
-		return true;
+		return &counts->parked;
+	case PLACE_WRITTEN_OFF:
+		return &counts->written_off;
 	case PLACE_NOWHERE:
 		break;
 	}
-	return false;
+	return NULL;
 }
 
-static void condemn(struct audit *a, const struct audit_read *read)
+static void judge_one(struct audit *a, struct arena *arena, const struct audit_read *read)
 {
-	const struct log_range *range = &read->line->range;
-	bool different = read->row == ROW_OTHER;
+	struct audit_counts *counts = &read->line->counts;
+	uint64_t *count = audit_find(a, read);
+	struct audit_suspect s = {.found = count};
 
-	(*(different ? &read->line->different : &read->line->missing))++;
-	findings_add(&a->findings, "%s: %.*s (%s partition %d offset %lld)",
-		different ? "different" : "missing", SLICE_FMT(read->key),
-		a->in.kafka.topics[range->topic], range->partition, (long long)read->offset);
+	if (!count)
+		s = audit_suspect_of(a, arena, read);
+	if (!count && audit_parked_in_place(a, &s))
+		count = &counts->parked;
+	/* What is behind the group's offset will still be taken in. */
+	if (!count && audit_counts_read(read) && read->at.offset >= read->line->committed)
+		count = &counts->waiting;
+	counts->reads += audit_counts_read(read);
+	if (count)
+		*count += audit_counts_read(read);
+	else
+		audit_suspects_add(a, &s);
 }
 
-static void suspect(struct audit *a, const struct audit_read *read)
+static int judge_sent(struct audit *a, struct audit_batch *b, struct err *err)
 {
-	struct audit_read *kept;
+	int r = b->sent ? audit_rows_take(a, b, err) : 0;
 
-	if (a->n_suspects == AUDIT_SUSPECTS_MAX) {
-		condemn(a, read);
-		return;
-	}
-	if (a->n_suspects == a->cap_suspects) {
-		a->cap_suspects = a->cap_suspects ? 2 * a->cap_suspects : 64;
-		a->suspects = mem_realloc(a->suspects, a->cap_suspects * sizeof(*a->suspects));
-	}
-	kept = &a->suspects[a->n_suspects++];
+	for (size_t i = 0; i < b->n && !r; i++)
+		judge_one(a, &b->arena, &b->v[i]);
+	b->n = 0;
+	arena_reset(&b->arena);
+	return r;
+}
+
+/* Takes the batch back that was sent, and sends the one that was filled. */
+static int turn(struct audit_judging *j, struct err *err)
+{
+	struct audit_batch *filled = &j->batches[j->filling], *sent = &j->batches[!j->filling];
+	int r = judge_sent(j->audit, sent, err);
+
+	if (!r && filled->n)
+		r = audit_rows_send(j->audit, filled, err);
+	j->filling = !j->filling;
+	return r;
+}
+
+int audit_judge(struct audit_judging *j, const struct audit_read *read, struct err *err)
+{
+	struct audit_batch *b = &j->batches[j->filling];
+	struct audit_read *kept = &b->v[b->n++];
+
 	*kept = *read;
-	kept->key = arena_dup(&a->suspect_keys, read->key);
-	kept->place_key = arena_dup(&a->suspect_keys, read->place_key);
+	kept->key = arena_dup(&b->arena, read->key);
+	kept->record_key = arena_dup(&b->arena, read->record_key);
+	kept->id_header = arena_dup(&b->arena, read->id_header);
+	kept->payload = arena_dup(&b->arena, read->payload);
+	return b->n == AUDIT_BATCH_READS || b->arena.used >= AUDIT_BATCH_BYTES ? turn(j, err) : 0;
 }
 
-int audit_judge(struct audit *a, struct audit_read *v, size_t n, struct err *err)
+int audit_judge_rest(struct audit_judging *j, struct err *err)
 {
-	int r = n ? audit_rows_find(a->pg, v, n, err) : 0;
+	int r = turn(j, err);
 
-	for (size_t i = 0; i < n && !r; i++) {
-		v[i].line->reads++;
-		if (found(a, &v[i]))
-			continue;
-		if (v[i].offset >= v[i].line->committed)
-			v[i].line->waiting++;
-		else
-			suspect(a, &v[i]);
-	}
-	return r;
-}
-
-int audit_judge_again(struct audit *a, struct err *err)
-{
-	size_t kept = 0;
-	int r = 0;
-
-	for (size_t at = 0; at < a->n_suspects && !r; at += CHUNK) {
-		size_t n = a->n_suspects - at < CHUNK ? a->n_suspects - at : CHUNK;
-
-		r = audit_rows_find(a->pg, a->suspects + at, n, err);
-		for (size_t i = at; i < at + n && !r; i++)
-			if (!found(a, &a->suspects[i]))
-				a->suspects[kept++] = a->suspects[i];
-	}
-	if (!r)
-		a->n_suspects = kept;
-	return r;
-}
-
-void audit_condemn(struct audit *a)
-{
-	for (size_t i = 0; i < a->n_suspects; i++)
-		condemn(a, &a->suspects[i]);
-	a->n_suspects = 0;
+	return r ? r : turn(j, err);
 }

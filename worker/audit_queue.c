@@ -37,6 +37,20 @@ static int take_inbox(struct filling *f, const struct log_message *m, struct err
 	return 0;
 }
 
+/* So that audit_history knows whether there is anything for it. */
+static void note_dead_letter(struct audit *a, struct slice value)
+{
+	struct audit_line *line;
+	struct record record;
+
+	if (slice_is_null(value) || record_decode(value, &record, NULL))
+		return;
+	line = audit_line_of(a, &record.dead_letter);
+	a->queue.foreign |= line->range.topic == ELSEWHERE;
+	if (record.dead_letter.offset < line->entered)
+		line->entered = record.dead_letter.offset;
+}
+
 static int take_entry(struct filling *f, const struct log_message *m, struct err *err)
 {
 	struct audit_queue *q = &f->audit->queue;
@@ -44,8 +58,8 @@ static int take_entry(struct filling *f, const struct log_message *m, struct err
 	bool suffixed = false;
 	int r;
 
-	if (!key_is_checkpoint(m->key))
-		key_split_entry(m->key, &key, &suffixed);
+	if (!key_is_checkpoint(m->key) && key_split_entry(m->key, &key, &suffixed))
+		note_dead_letter(f->audit, m->value);
 	r = fold_dlq(&(suffixed ? q->second : q->entries)[m->partition], &f->audit->in.rules,
 		m->key, m->value, m->offset, err);
 	return topic_reader_pass(&f->audit->in.reader, m, r, err);
@@ -84,21 +98,47 @@ static int check_checkpoint(
 	return 0;
 }
 
+/* How far each source has been taken in by anybody. */
+static void note_taken(struct audit *a, const struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->n_sources; i++) {
+		const struct source_position *s = &c->sources[i];
+		const struct origin place = {s->topic, s->partition, s->offset};
+		struct audit_line *line = audit_line_of(a, &place);
+
+		if (s->offset > line->taken)
+			line->taken = s->offset;
+	}
+}
+
+int64_t audit_queue_taken(const struct audit *a, int32_t partition, const struct origin *source)
+{
+	const struct checkpoint *c = &a->queue.entries[partition].checkpoint;
+
+	for (size_t i = 0; i < c->n_sources; i++)
+		if (c->sources[i].partition == source->partition &&
+			slice_eq(c->sources[i].topic, source->topic))
+			return c->sources[i].offset;
+	return 0;
+}
+
 static int keep_unapplied(struct audit *a, struct err *err)
 {
 	struct audit_queue *q = &a->queue;
 	size_t kept = 0;
 	int r = 0;
 
-	for (int32_t p = 0; p < q->n && !r; p++)
+	for (int32_t p = 0; p < q->n && !r; p++) {
 		r = check_checkpoint(a, &q->entries[p].checkpoint, p, err);
+		note_taken(a, &q->entries[p].checkpoint);
+	}
 	read_set_free(&q->inbox);
 	for (size_t i = 0; i < q->n_handed && !r; i++) {
 		const struct audit_handed *h = &q->handed[i];
 
 		if (h->offset < q->entries[h->partition].checkpoint.inbox_offset)
 			continue;
-		read_set_add(&q->inbox, &a->in.rules.seed, h->key, h->content);
+		read_set_mark(&q->inbox, &a->in.rules.seed, h->key, h->content, 1);
 		q->handed[kept++] = *h;
 	}
 	q->n_handed = kept;
@@ -170,88 +210,14 @@ enum audit_place audit_queue_find(const struct audit *a, struct slice key, uint6
 	const struct audit_queue *q = &a->queue;
 	int32_t p = hash_partition(key, q->n);
 	struct key128 k = hash_key(&a->in.rules.seed, key);
+	const struct ticket *t;
 
 	if (tickets_find_from(&q->entries[p].tickets, k, content, true) ||
 		tickets_find_from(&q->second[p].tickets, k, content, true) ||
-		read_set_has(&q->inbox, &a->in.rules.seed, k, content))
+		read_set_get(&q->inbox, &a->in.rules.seed, k, content))
 		return PLACE_QUEUED;
-	return tickets_find_from(&q->entries[p].tickets, k, content, false) ? PLACE_PARKED
-									    : PLACE_NOWHERE;
-}
-
-/* --- reads that are there twice --- */
-
-/* A live entry that is live under its other key or parked too: that other ticket, else NULL. */
-static const struct ticket *double_of(const struct audit *a, int32_t p, const struct ticket *live)
-{
-	const struct tickets *entries = &a->queue.entries[p].tickets;
-	const struct tickets *second = &a->queue.second[p].tickets;
-	const struct ticket *parked = tickets_find_from(entries, live->key, live->content, false);
-
-	if (!live->suffixed && tickets_find_from(second, live->key, live->content, true))
-		return tickets_find_from(second, live->key, live->content, true);
-	return parked && parked->state == TICKET_PARKED ? parked : NULL;
-}
-
-static const struct tickets *tickets_of(const struct audit_queue *q, int32_t p, bool second)
-{
-	return &(second ? q->second : q->entries)[p].tickets;
-}
-
-void audit_queue_doubles(const struct audit *a, const struct read_set *among, struct read_set *ret)
-{
-	const struct hash_seed *seed = &a->in.rules.seed;
-
-	for (int32_t i = 0; i < 2 * a->queue.n; i++) {
-		const struct ticket *t;
-		size_t pos = 0;
-
-		while ((t = tickets_next(tickets_of(&a->queue, i / 2, i % 2), &pos)))
-			if (t->state == TICKET_LIVE && double_of(a, i / 2, t) &&
-				(!among || read_set_has(among, seed, t->key, t->content)))
-				read_set_add(ret, seed, t->key, t->content);
-	}
-}
-
-static int name_key(void *arg, const struct log_message *m, struct err *err)
-{
-	struct buf *key = arg;
-
-	(void)err;
-	buf_printf(key, "%.*s", SLICE_FMT(m->key));
-	return 0;
-}
-
-static int report_double(struct audit *a, int32_t p, const struct ticket *t,
-	const struct ticket *other, struct err *err)
-{
-	CLEANUP(buf_free) struct buf key = {0};
-	const struct log_range one = {TOPIC_DLQ, p, t->offset, t->offset + 1};
-	int topic = other->state == TICKET_LIVE ? TOPIC_DLQ : TOPIC_PARKED;
-	int r = 0;
-
-	if (a->findings.n < FINDINGS_MAX)
-		r = topic_reader_read(&a->in.reader, &one, 1, name_key, &key, err);
-	findings_add(&a->findings,
-		"doubled: %.*s (%s partition %d offset %lld, and %s offset %lld)", (int)key.n,
-		(const char *)key.p, a->in.kafka.topics[TOPIC_DLQ], p, (long long)t->offset,
-		a->in.kafka.topics[topic], (long long)other->offset);
-	return r;
-}
-
-int audit_queue_report_doubles(struct audit *a, struct err *err)
-{
-	const struct hash_seed *seed = &a->in.rules.seed;
-	int r = 0;
-
-	for (int32_t i = 0; i < 2 * a->queue.n && !r; i++) {
-		const struct ticket *t, *other;
-		size_t pos = 0;
-
-		while (!r && (t = tickets_next(tickets_of(&a->queue, i / 2, i % 2), &pos)))
-			if (t->state == TICKET_LIVE && (other = double_of(a, i / 2, t)) &&
-				read_set_has(&a->doubled, seed, t->key, t->content))
-				r = report_double(a, i / 2, t, other, err);
-	}
-	return r;
+	t = tickets_find_from(&q->entries[p].tickets, k, content, false);
+	if (!t)
+		return PLACE_NOWHERE;
+	return t->state == TICKET_PARKED ? PLACE_PARKED : PLACE_WRITTEN_OFF;
 }

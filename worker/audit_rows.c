@@ -9,9 +9,18 @@
 static const char query[] =
 	"SELECT idempotency_key, meter_id, (extract(epoch FROM read_at) * 1000000)::bigint, "
 	"sequence,"
-	" kwh, reading_type, quality FROM meter_read WHERE idempotency_key = ANY ($1::text[])"
+	" kwh, reading_type, quality FROM %s WHERE idempotency_key = ANY ($1::text[])"
 	" ORDER BY idempotency_key COLLATE \"C\"";
 enum { KEY, METER_ID, READ_AT, SEQUENCE, KWH, READING_TYPE, QUALITY };
+
+char *audit_rows_query(const char *table)
+{
+	struct buf text = {0};
+
+	buf_printf(&text, query, table);
+	buf_add_byte(&text, 0);
+	return (char *)text.p;
+}
 
 /* An element of an array literal (PostgreSQL manual, 8.15.6). */
 static void add_element(struct buf *out, struct slice s)
@@ -25,15 +34,15 @@ static void add_element(struct buf *out, struct slice s)
 	buf_add_byte(out, '"');
 }
 
-static void keys_literal(const struct audit_read *v, size_t n, struct buf *out)
+static void keys_literal(const struct audit_batch *b, struct buf *out)
 {
 	buf_add_byte(out, '{');
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].unfit)
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->v[i].unfit)
 			continue;
 		if (out->n > 1)
 			buf_add_byte(out, ',');
-		add_element(out, v[i].key);
+		add_element(out, b->v[i].key);
 	}
 	buf_add(out, "}", 2);
 }
@@ -85,26 +94,40 @@ static int find_row(const PGresult *res, struct slice key)
 
 static enum audit_row compare(const PGresult *res, const struct audit_read *read)
 {
-	int row = find_row(res, read->key);
+	int row = read->unfit ? -1 : find_row(res, read->key);
 	uint64_t content;
 
 	if (row < 0)
 		return ROW_NONE;
-	return row_content(res, row, &content) && content == read->content ? ROW_SAME : ROW_OTHER;
+	if (row_content(res, row, &content) &&
+		(content == read->content || content == read->content_today))
+		return ROW_SAME;
+	return ROW_OTHER;
 }
 
-int audit_rows_find(PGconn *pg, struct audit_read *v, size_t n, struct err *err)
+int audit_rows_send(struct audit *a, struct audit_batch *b, struct err *err)
 {
 	CLEANUP(buf_free) struct buf keys = {0};
-	CLEANUP(pg_clearp) PGresult *res = NULL;
 	const char *parameters[1];
 
-	keys_literal(v, n, &keys);
+	keys_literal(b, &keys);
 	parameters[0] = (const char *)keys.p;
-	res = PQexecParams(pg, query, 1, NULL, parameters, NULL, NULL, 0);
+	if (!PQsendQueryParams(a->pg, a->query, 1, NULL, parameters, NULL, NULL, 0))
+		return pg_fail(a->pg, NULL, "looking for rows", err);
+	b->sent = true;
+	return 0;
+}
+
+int audit_rows_take(struct audit *a, struct audit_batch *b, struct err *err)
+{
+	CLEANUP(pg_clearp) PGresult *res = PQgetResult(a->pg);
+	CLEANUP(pg_clearp) PGresult *end = PQgetResult(a->pg);
+
+	(void)end; /* NULL: then the next may be sent */
+	b->sent = false;
 	if (PQresultStatus(res) != PGRES_TUPLES_OK)
-		return pg_fail(pg, res, "reading the table meter_read", err);
-	for (size_t i = 0; i < n; i++)
-		v[i].row = v[i].unfit ? ROW_NONE : compare(res, &v[i]);
+		return pg_fail(a->pg, res, "looking for rows (see audit.table)", err);
+	for (size_t i = 0; i < b->n; i++)
+		b->v[i].row = compare(res, &b->v[i]);
 	return 0;
 }

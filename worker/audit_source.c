@@ -1,94 +1,112 @@
 #include "audit.h"
 #include "key.h"
 
-#include <stdlib.h>
-
-#define BATCH_READS 1000
-#define BATCH_BYTES ((size_t)4 * 1024 * 1024)
-
 struct walk {
 	struct audit *audit;
 	struct audit_line *line;
-	struct read_set seen;
+	struct audit_judging judging;
 	struct arena arena; /* of one dead letter */
-	struct arena batch_arena;
-	struct audit_read batch[BATCH_READS];
-	size_t n;
 };
 
-static int judge_batch(struct walk *w, struct err *err)
+int audit_decode(const struct audit *a, struct arena *arena, const struct log_message *m,
+	struct dead_letter *ret, struct decoded *ret_decoded, struct err *err)
 {
-	int r = audit_judge(w->audit, w->batch, w->n, err);
+	const char *topic = a->in.kafka.topics[m->topic];
+	int64_t now_us = clock_now_us(a->in.reader.clock);
 
-	w->n = 0;
-	arena_reset(&w->batch_arena);
-	return r;
+	*ret = (struct dead_letter){.at = {slice_str(topic), m->partition, m->offset},
+		.seen_us = dead_letter_seen_us(m->timestamp_ms, now_us),
+		.key = m->key,
+		.payload = m->value};
+	ret->headers = headers_encode(arena, m->headers, m->n_headers, &ret->headers_cut);
+	dead_letter_decode(arena, &a->decode, ret, now_us, ret_decoded);
+	if (!ret_decoded->wait)
+		return 0;
+	return err_set(err, ERR_UNREACHABLE,
+		"%s partition %d offset %lld: the schema of its payload cannot be had now", topic,
+		m->partition, (long long)m->offset);
 }
 
 static int take(void *arg, const struct log_message *m, struct err *err)
 {
 	struct walk *w = arg;
-	const struct inspection *in = &w->audit->in;
-	const struct hash_seed *seed = &in->rules.seed;
-	int64_t now_us = clock_now_us(in->reader.clock);
-	struct dead_letter d = {
-		.at = {slice_str(in->kafka.topics[m->topic]), m->partition, m->offset},
-		.seen_us = dead_letter_seen_us(m->timestamp_ms, now_us),
-		.key = m->key,
-		.payload = m->value};
+	struct audit *a = w->audit;
+	struct dead_letter d;
 	struct decoded decoded;
 	const struct record *record = &decoded.record;
+	int r;
 
 	arena_reset(&w->arena);
-	d.headers = headers_encode(&w->arena, m->headers, m->n_headers, &d.headers_cut);
-	dead_letter_decode(&w->arena, &w->audit->decode, &d, now_us, &decoded);
-	w->line->dead_letters++;
-	if (!read_set_add(&w->seen, seed, hash_key(seed, record->idempotency_key), record->content))
+	r = audit_decode(a, &w->arena, m, &d, &decoded, err);
+	if (r)
+		return r;
+	w->line->counts.dead_letters++;
+	if (!audit_count_once(a, w->line, record->idempotency_key, record->content))
 		return 0;
-	w->batch[w->n++] =
-		(struct audit_read){.key = arena_dup(&w->batch_arena, record->idempotency_key),
+	return audit_judge(&w->judging,
+		&(struct audit_read){.key = record->idempotency_key,
 			.content = record->content,
-			.place_key = key_synthetic(&w->batch_arena,
-				w->audit->in.kafka.topics[m->topic], m->partition, m->offset),
-			.payload_content = hash_content(m->value),
-			.offset = m->offset,
+			.content_today = record->content,
+			.at = {m->topic, m->partition, m->offset},
 			.line = w->line,
-			.unfit = decoded.unfit};
-	if (w->n == BATCH_READS || w->batch_arena.used >= BATCH_BYTES)
-		return judge_batch(w, err);
-	return 0;
+			.unfit = decoded.unfit,
+			.record_key = m->key,
+			.id_header =
+				a->id_header ? headers_last(d.headers, a->id_header) : SLICE_NULL,
+			.payload = m->value},
+		err);
 }
 
-static void note_gap(struct audit *a, struct audit_line *line)
+static int offset_at(
+	struct audit *a, const struct log_range *whole, int64_t us, int64_t *ret, struct err *err)
 {
-	const struct log_range *range = &line->range;
+	return topic_reader_offset_at(
+		&a->in.reader, whole->topic, whole->partition, us / 1000, ret, err);
+}
 
-	if (line->committed < 0 || line->committed >= range->from)
-		return;
-	line->gap = range->from - line->committed;
-	findings_add(&a->findings,
-		"gap: %s partition %d offsets %lld to %lld: retention took them before they were "
-		"taken in",
-		a->in.kafka.topics[range->topic], range->partition, (long long)line->committed,
-		(long long)range->from - 1);
+/* What of the partition it looks at: --from, else --since, to --until. */
+static int narrow(struct audit *a, struct audit_line *line, struct err *err)
+{
+	struct log_range *range = &line->range, whole = *range;
+	int r = 0;
+
+	if (line->wanted > whole.to)
+		return err_set(err, ERR_CONFIG,
+			"--from: %s partition %d ends before offset %lld, at %lld",
+			a->in.kafka.topics[whole.topic], whole.partition, (long long)line->wanted,
+			(long long)whole.to);
+	if (line->wanted > whole.from)
+		range->from = line->wanted;
+	else if (line->wanted < 0 && a->since_us != INT64_MIN)
+		r = offset_at(a, &whole, a->since_us, &range->from, err);
+	if (!r && a->until_us != INT64_MAX)
+		r = offset_at(a, &whole, a->until_us, &range->to, err);
+	if (range->from < whole.from)
+		range->from = whole.from;
+	if (range->to > whole.to)
+		range->to = whole.to;
+	if (range->to < range->from)
+		range->to = range->from;
+	return r;
 }
 
 int audit_source(struct audit *a, struct audit_line *line, struct err *err)
 {
-	AUTO_FREE struct walk *w = mem_zalloc(sizeof(*w));
+	struct walk w = {.audit = a, .line = line};
 	int r = topic_reader_whole(
 		&a->in.reader, line->range.topic, line->range.partition, &line->range, err);
 
-	w->audit = a;
-	w->line = line;
-	if (!r) {
-		note_gap(a, line);
-		r = topic_reader_read(&a->in.reader, &line->range, 1, take, w, err);
-	}
+	if (r)
+		return r;
+	line->low = line->range.from;
+	audit_gap_of_source(a, line);
+	if ((r = narrow(a, line, err)))
+		return r;
+	audit_judging_open(&w.judging, a);
+	r = topic_reader_read(&a->in.reader, &line->range, 1, take, &w, err);
 	if (!r)
-		r = judge_batch(w, err);
-	read_set_free(&w->seen);
-	arena_free(&w->arena);
-	arena_free(&w->batch_arena);
+		r = audit_judge_rest(&w.judging, err);
+	audit_judging_close(&w.judging);
+	arena_free(&w.arena);
 	return r;
 }

@@ -3,9 +3,8 @@
 #include "audit.h"
 #include "command.h"
 #include "pg_blocking.h"
+#include "when.h"
 
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -13,84 +12,150 @@
 #define ROUNDS 5
 #define PAUSE_NS (200L * 1000 * 1000)
 
-struct result {
-	struct audit_line *lines; /* one for every source partition */
-	size_t n;
-	struct audit_line total;
-};
-
 static void audit_close(struct audit *a)
 {
 	audit_queue_free(&a->queue);
 	buf_free(&a->findings.text);
-	free(a->suspects);
-	arena_free(&a->suspect_keys);
+	audit_suspects_free(&a->suspects);
+	read_set_free(&a->seen);
 	read_set_free(&a->doubled);
+	free(a->lines);
+	free(a->gaps);
+	free(a->query);
 	PQfinish(a->pg);
 	inspection_close(&a->in);
 }
 
-static void result_free(struct result *r)
-{
-	free(r->lines);
-}
+/* --- the lines --- */
 
-/* A line for every source partition, with the group's offset. */
-static int prepare(struct audit *a, struct result *ret, struct err *err)
+struct audit_line *audit_line_of(const struct audit *a, const struct origin *place)
 {
 	const struct topics *t = &a->in.topics;
-	AUTO_FREE struct log_position *committed = NULL;
+	size_t first = 0;
+
+	for (size_t i = TOPIC_SOURCE; i < t->kafka->n_topics; i++) {
+		if (slice_eq(place->topic, slice_str(t->kafka->topics[i])) &&
+			place->partition >= 0 && place->partition < t->partitions[i])
+			return &a->lines[first + (size_t)place->partition];
+		first += (size_t)t->partitions[i];
+	}
+	return &a->lines[a->n_lines];
+}
+
+bool audit_count_once(
+	struct audit *a, const struct audit_line *line, struct slice key, uint64_t content)
+{
+	const struct hash_seed *seed = &a->in.rules.seed;
+	uint32_t number = (uint32_t)(line - a->lines) + 1;
+
+	return read_set_mark(&a->seen, seed, hash_key(seed, key), content, number) != number;
+}
+
+bool audit_new_read(struct audit *a, struct slice key, uint64_t content)
+{
+	const struct hash_seed *seed = &a->in.rules.seed;
+	struct key128 k = hash_key(seed, key);
+
+	return !read_set_get(&a->seen, seed, k, content) &&
+	       !read_set_mark(&a->seen, seed, k, content, (uint32_t)a->n_lines + 1);
+}
+
+static void open_lines(struct audit *a)
+{
+	const struct topics *t = &a->in.topics;
 	size_t n = 0;
-	int r;
 
 	for (size_t i = TOPIC_SOURCE; i < t->kafka->n_topics; i++)
-		ret->n += (size_t)t->partitions[i];
-	ret->lines = mem_zalloc(ret->n * sizeof(*ret->lines));
-	committed = mem_zalloc(ret->n * sizeof(*committed));
+		a->n_lines += (size_t)t->partitions[i];
+	a->lines = mem_zalloc((a->n_lines + 1) * sizeof(*a->lines));
 	for (size_t i = TOPIC_SOURCE; i < t->kafka->n_topics; i++)
 		for (int32_t p = 0; p < t->partitions[i]; p++)
-			committed[n++] = (struct log_position){(int)i, p, -1};
-	r = topic_reader_committed(&a->in.reader, committed, n, err);
-	for (size_t i = 0; i < n; i++)
-		ret->lines[i] = (struct audit_line){
-			.range = {.topic = committed[i].topic, .partition = committed[i].partition},
-			.committed = committed[i].offset};
+			a->lines[n++].range = (struct log_range){(int)i, p, 0, 0};
+	a->lines[n].range.topic = ELSEWHERE;
+	for (size_t i = 0; i <= n; i++) {
+		a->lines[i].committed = a->lines[i].wanted = -1;
+		a->lines[i].entered = INT64_MAX;
+	}
+}
+
+static int fetch_committed(struct audit *a, struct err *err)
+{
+	AUTO_FREE struct log_position *v = mem_zalloc(a->n_lines * sizeof(*v));
+	int r;
+
+	for (size_t i = 0; i < a->n_lines; i++)
+		v[i] = (struct log_position){
+			a->lines[i].range.topic, a->lines[i].range.partition, -1};
+	r = topic_reader_committed(&a->in.reader, v, a->n_lines, err);
+	for (size_t i = 0; i < a->n_lines; i++)
+		a->lines[i].committed = v[i].offset;
 	return r;
 }
 
-static void add_up(struct result *result)
+/* --- where it looks --- */
+
+static int parse_time(
+	const char *flag, const char *text, int64_t now_us, int64_t *ret_us, struct err *err)
 {
-	struct audit_line *sum = &result->total;
+	const char *why = text ? when_parse(slice_str(text), now_us, ret_us) : NULL;
 
-	for (size_t i = 0; i < result->n; i++) {
-		const struct audit_line *l = &result->lines[i];
-
-		sum->dead_letters += l->dead_letters;
-		sum->reads += l->reads;
-		sum->settled += l->settled;
-		sum->queued += l->queued;
-		sum->parked += l->parked;
-		sum->missing += l->missing;
-		sum->different += l->different;
-		sum->waiting += l->waiting;
-		sum->gap += l->gap;
-	}
+	if (!why)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		"%s: \"%.60s\": %s; give a time such as 2026-07-17T00:00:00Z, a date, or an age "
+		"such as 3d",
+		flag, text, why);
 }
+
+static int parse_from(struct audit *a, const char *text, struct err *err)
+{
+	struct audit_line *line;
+	struct origin place;
+
+	if (!origin_parse(slice_str(text), &place))
+		return err_set(
+			err, ERR_CONFIG, "--from: \"%.300s\" is not TOPIC:PARTITION:OFFSET", text);
+	line = audit_line_of(a, &place);
+	if (line->range.topic == ELSEWHERE)
+		return err_set(err, ERR_CONFIG,
+			"--from: %.300s is no partition of a topic in source.topics", text);
+	line->wanted = place.offset;
+	return 0;
+}
+
+static int parse_scope(struct audit *a, struct err *err)
+{
+	const struct config *c = a->in.config;
+	int64_t now_us = clock_now_us(a->in.reader.clock);
+	int r;
+
+	a->since_us = INT64_MIN;
+	a->until_us = INT64_MAX;
+	if ((r = parse_time("--since", c->since, now_us, &a->since_us, err)) ||
+		(r = parse_time("--until", c->until, now_us, &a->until_us, err)))
+		return r;
+	for (size_t i = 0; i < c->from.n && !r; i++)
+		r = parse_from(a, c->from.v[i], err);
+	return r;
+}
+
+/* --- the audit --- */
 
 /*
  * The order matters beside a running worker: what lies below the committed offsets is in the queue
  * when that is read afterwards, and what leaves it after that is in Postgres, which is read last.
  */
-static int look(struct audit *a, struct result *result, struct err *err)
+static int look(struct audit *a, struct err *err)
 {
 	int r;
 
-	if ((r = prepare(a, result, err)) || (r = audit_queue_advance(a, err)))
+	if ((r = fetch_committed(a, err)) || (r = audit_queue_advance(a, err)))
 		return r;
-	audit_queue_doubles(a, NULL, &a->doubled);
-	for (size_t i = 0; i < result->n && !r; i++)
-		r = audit_source(a, &result->lines[i], err);
-	return r;
+	audit_gaps_of_queue(a);
+	audit_doubles(a, NULL, &a->doubled);
+	for (size_t i = 0; i < a->n_lines && !r; i++)
+		r = audit_source(a, &a->lines[i], err);
+	return r ? r : audit_history(a, err);
 }
 
 static int look_again(struct audit *a, struct err *err)
@@ -100,122 +165,88 @@ static int look_again(struct audit *a, struct err *err)
 	int r;
 
 	nanosleep(&pause, NULL);
-	if ((r = audit_queue_advance(a, err)) || (r = audit_judge_again(a, err)))
+	if ((r = audit_queue_advance(a, err)) || (r = audit_suspects_again(a, err)))
 		return r;
-	audit_queue_doubles(a, &a->doubled, &still);
+	audit_doubles(a, &a->doubled, &still);
 	read_set_free(&a->doubled);
 	a->doubled = still;
 	return 0;
 }
 
-static int audit(struct audit *a, struct result *result, struct err *err)
+static int audit(struct audit *a, struct err *err)
 {
-	int r = look(a, result, err);
+	int r = look(a, err);
 
-	for (int i = 0; i < ROUNDS && !r && (a->n_suspects || a->doubled.n); i++)
+	for (int i = 0; i < ROUNDS && !r && (a->suspects.n || a->doubled.n); i++)
 		r = look_again(a, err);
 	if (!r)
-		r = audit_queue_report_doubles(a, err);
+		r = audit_suspects_as_taken_in(a, err);
 	if (!r)
-		audit_condemn(a);
-	add_up(result);
+		r = audit_doubles_report(a, err);
+	if (!r && a->in.config->execute)
+		r = audit_repair(a, err);
+	if (!r)
+		audit_suspects_condemn(a);
+	audit_add_up(a);
 	return r;
 }
 
-/* --- output --- */
-
-static void print_counts(const struct audit_line *l, uint64_t doubled)
+/* The header that the key may be in, by key.from (see dead_letter.c). */
+static const char *id_header(const struct key_rule *rule)
 {
-	printf("%llu dead letters, %llu reads: %llu settled, %llu queued, %llu parked, %llu "
-	       "missing, "
-	       "%llu different",
-		(unsigned long long)l->dead_letters, (unsigned long long)l->reads,
-		(unsigned long long)l->settled, (unsigned long long)l->queued,
-		(unsigned long long)l->parked, (unsigned long long)l->missing,
-		(unsigned long long)l->different);
-	if (l->waiting)
-		printf(", %llu waiting", (unsigned long long)l->waiting);
-	if (doubled)
-		printf(", %llu doubled", (unsigned long long)doubled);
-	putchar('\n');
-}
-
-/* The last offset; of an empty partition the first. */
-static long long last_offset(const struct log_range *range)
-{
-	return (long long)(range->to > range->from ? range->to - 1 : range->from);
-}
-
-static void print_text(const struct audit *a, const struct result *result)
-{
-	for (size_t i = 0; i < result->n; i++) {
-		const struct log_range *range = &result->lines[i].range;
-
-		printf("%s-%d %lld..%lld: ", a->in.kafka.topics[range->topic], range->partition,
-			(long long)range->from, last_offset(range));
-		print_counts(&result->lines[i], 0);
+	switch (rule->from) {
+	case KEY_FROM_AUTO:
+		return KEY_HEADER;
+	case KEY_FROM_HEADER:
+		return rule->header;
+	case KEY_FROM_KEY:
+	case KEY_FROM_PAYLOAD:
+		break;
 	}
-	printf("total: ");
-	print_counts(&result->total, a->doubled.n);
+	return NULL;
 }
 
-static void print_object(json_t *o, const struct audit_line *l)
+static int open_audit(struct audit *a, const struct config *config, struct err *err)
 {
-	const struct {
-		const char *name;
-		uint64_t n;
-	} counts[] = {{"dead_letters", l->dead_letters}, {"reads", l->reads},
-		{"settled", l->settled}, {"queued", l->queued}, {"parked", l->parked},
-		{"missing", l->missing}, {"different", l->different}, {"waiting", l->waiting},
-		{"gap", (uint64_t)l->gap}};
+	const char *table;
+	int r;
 
-	for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-		json_object_set_new(o, counts[i].name, json_integer((json_int_t)counts[i].n));
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
+	if ((r = inspection_open(&a->in, config, err)) ||
+		(r = config_committed_table(&a->in.arena, config, &table, err)))
+		return r;
+	a->query = audit_rows_query(table);
+	a->decode = topics_decode_rules(&a->in.topics, config);
+	a->id_header = id_header(&config->key_rule);
+	open_lines(a);
+	r = parse_scope(a, err);
+	return r ? r : pg_connect(config->sink_conninfo, &a->pg, err);
 }
 
-static void print_json(const struct audit *a, const struct result *result)
+static int run(struct audit *a, const struct config *config, struct err *err)
 {
-	for (size_t i = 0; i < result->n; i++) {
-		const struct log_range *range = &result->lines[i].range;
+	int r = open_audit(a, config, err);
 
-		print_object(
-			json_pack("{s:s, s:i, s:I, s:I}", "topic", a->in.kafka.topics[range->topic],
-				"partition", (int)range->partition, "from", (json_int_t)range->from,
-				"to", (json_int_t)last_offset(range)),
-			&result->lines[i]);
-	}
-	print_object(json_pack("{s:b, s:I}", "total", 1, "doubled", (json_int_t)a->doubled.n),
-		&result->total);
-}
-
-static void print_findings(const struct audit *a)
-{
-	const struct findings *f = &a->findings;
-
-	if (f->text.n)
-		fwrite(f->text.p, 1, f->text.n, stderr);
-	if (f->n > FINDINGS_MAX)
-		fprintf(stderr, "... and %llu more\n", (unsigned long long)f->n - FINDINGS_MAX);
+	if (!r)
+		r = audit(a, err);
+	if (!r)
+		audit_print(a);
+	return r;
 }
 
 int cmd_audit(const struct config *config, struct err *err)
 {
 	CLEANUP(audit_close) struct audit a = {0};
-	CLEANUP(result_free) struct result result = {0};
-	int r;
+	struct err unwritten;
+	int r = run(&a, config, err), w = 0;
 
-	if ((r = inspection_open(&a.in, config, err)) ||
-		(r = pg_connect(config->sink_conninfo, &a.pg, err)))
-		return r;
-	a.decode = topics_decode_rules(&a.in.topics, config);
-	r = audit(&a, &result, err);
+	if (config->metrics_file)
+		w = audit_write_metrics(config->metrics_file, r ? NULL : &a,
+			clock_now_us(clock_system()), &unwritten);
 	if (r)
 		return r;
-	print_findings(&a);
-	(config->json ? print_json : print_text)(&a, &result);
-	return a.doubled.n || result.total.missing || result.total.different ? STATUS_MISMATCH
-									     : STATUS_OK;
+	if (w) {
+		*err = unwritten;
+		return w;
+	}
+	return audit_counts_clean(&a.total.counts) ? STATUS_OK : STATUS_MISMATCH;
 }

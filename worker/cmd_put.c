@@ -1,6 +1,7 @@
 /* put: dead-letters the reads on stdin, one "KEY<TAB>PAYLOAD" a line, into the first source. */
 #include "command.h"
 #include "kafka_admin.h"
+#include "kafka_producer.h"
 #include "kafka_setup.h"
 #include "record.h"
 #include "report.h"
@@ -10,71 +11,19 @@
 #include <stdlib.h>
 
 #define LINE_BYTES_MAX ((size_t)64 * 1024 * 1024)
-#define FLUSH_MS 200
 
 struct putting {
 	const char *topic, *reason;
-	struct kafka_handle handle;
-	uint64_t lines, delivered, failed;
-	struct err first; /* what the first failed delivery said */
+	struct kafka_producer *producer;
+	uint64_t lines;
 };
-
-static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
-{
-	struct putting *p = m->_private;
-
-	(void)rk;
-	(void)opaque;
-	if (!m->err) {
-		p->delivered++;
-		return;
-	}
-	if (p->failed++ == 0)
-		err_set(&p->first, kafka_err_class(m->err), "not delivered to %s: %s", p->topic,
-			rd_kafka_err2str(m->err));
-}
-
-static int open_producer(struct putting *p, struct kafka_shared *shared, struct err *err)
-{
-	static const struct kafka_pair defaults[] = {
-		{"linger.ms", "20"},
-		{"message.timeout.ms", "30000"},
-		/* The broker's limit is one of whole batches, and lower on some topics. */
-		{"batch.size", "65536"},
-		{NULL, NULL},
-	};
-	static const struct kafka_pair fixed[] = {
-		{"enable.idempotence", "true"},
-		{"acks", "all"},
-		{"partitioner", "murmur2_random"},
-		{NULL, NULL},
-	};
-	rd_kafka_conf_t *conf;
-	int r = kafka_conf_new(shared, defaults, fixed, &conf, err);
-
-	if (r)
-		return r;
-	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
-	return kafka_handle_open(&p->handle, shared, "put", RD_KAFKA_PRODUCER, conf, err);
-}
 
 static int produce(struct putting *p, struct slice key, struct slice payload, struct err *err)
 {
-	rd_kafka_resp_err_t e;
+	const struct header reason = {SLICE_LIT("dlq-reason"), slice_str(p->reason)};
+	int r = kafka_producer_send(p->producer, p->topic, -1, key, payload, &reason, 1, err);
 
-	do {
-		e = rd_kafka_producev(p->handle.rk, RD_KAFKA_V_TOPIC(p->topic),
-			RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-			RD_KAFKA_V_KEY(key.n ? key.p : NULL, key.n),
-			RD_KAFKA_V_VALUE((void *)payload.p, payload.n),
-			RD_KAFKA_V_HEADER("dlq-reason", p->reason, -1), RD_KAFKA_V_OPAQUE(p),
-			RD_KAFKA_V_END);
-		rd_kafka_poll(p->handle.rk, e == RD_KAFKA_RESP_ERR__QUEUE_FULL ? FLUSH_MS : 0);
-	} while (e == RD_KAFKA_RESP_ERR__QUEUE_FULL);
-	if (e)
-		return err_set(err, kafka_err_class(e), "line %llu: %s",
-			(unsigned long long)p->lines, rd_kafka_err2str(e));
-	return 0;
+	return r ? err_prefix(err, "line %llu", (unsigned long long)p->lines) : 0;
 }
 
 static int put_line(struct putting *p, struct slice line, struct err *err)
@@ -97,7 +46,7 @@ static int put_lines(struct putting *p, struct buf *text, bool end, struct err *
 	size_t at = 0;
 	int r = 0;
 
-	while (!r && at < text->n && p->failed == 0) {
+	while (!r && at < text->n && !kafka_producer_failed(p->producer)) {
 		const uint8_t *from = text->p + at, *newline = memchr(from, '\n', text->n - at);
 
 		if (!newline && !end)
@@ -119,7 +68,7 @@ static int put_input(struct putting *p, struct err *err)
 	size_t n = 1;
 	int r = 0;
 
-	while (!r && n && p->failed == 0) {
+	while (!r && n && !kafka_producer_failed(p->producer)) {
 		n = fread(buf_reserve(&text, 65536), 1, 65536, stdin);
 		text.n += n;
 		if (text.n > LINE_BYTES_MAX)
@@ -130,13 +79,6 @@ static int put_input(struct putting *p, struct err *err)
 	if (!r && ferror(stdin))
 		r = err_set(err, ERR_CONFIG, "reading stdin: %s", strerror(errno));
 	return r;
-}
-
-/* Each message is delivered or fails within message.timeout.ms, so this ends. */
-static void flush(struct putting *p)
-{
-	while (rd_kafka_outq_len(p->handle.rk) > 0)
-		rd_kafka_poll(p->handle.rk, FLUSH_MS);
 }
 
 static int check_topic(const struct kafka_log_config *kafka, struct report *report,
@@ -164,28 +106,26 @@ static int check_reason(const char *reason, struct err *err)
 		"--reason: \"%.60s\" is none of retries_exhausted, permanent_4xx, poison", reason);
 }
 
-static int put(struct putting *p, struct kafka_shared *shared, struct err *err)
+static int put(struct putting *p, struct err *err)
 {
-	int r = open_producer(p, shared, err);
+	struct err not_delivered = {0};
+	uint64_t delivered;
+	int r = put_input(p, err);
+	int flushed = kafka_producer_flush(p->producer, &delivered, &not_delivered);
 
-	if (r)
+	say("%llu dead letters put to %s", (unsigned long long)delivered, p->topic);
+	if (r || !flushed)
 		return r;
-	r = put_input(p, err);
-	flush(p);
-	kafka_handle_close(&p->handle);
-	say("%llu dead letters put to %s", (unsigned long long)p->delivered, p->topic);
-	if (!r && p->failed)
-		r = err_set(err, p->first.class, "%s (%llu in all)", p->first.text,
-			(unsigned long long)p->failed);
-	return r;
+	*err = not_delivered;
+	return flushed;
 }
 
 int cmd_put(const struct config *config, struct err *err)
 {
 	CLEANUP(arena_free) struct arena arena = {0};
 	CLEANUP(report_freep) struct report *report = report_new(clock_system(), REPORT_COMMAND);
+	CLEANUP(kafka_producer_freep) struct kafka_producer *producer = NULL;
 	struct kafka_log_config kafka;
-	struct kafka_shared shared = {.config = &kafka, .report = report};
 	struct putting p = {.topic = config->source_topics.v[0],
 		.reason = config->reason ? config->reason : reason_name(REASON_RETRIES_EXHAUSTED)};
 	int r = check_reason(p.reason, err);
@@ -193,5 +133,8 @@ int cmd_put(const struct config *config, struct err *err)
 	kafka_setup(&arena, config, &kafka);
 	if (!r)
 		r = check_topic(&kafka, report, p.topic, err);
-	return r ? r : put(&p, &shared, err);
+	if (!r)
+		r = kafka_producer_new(&kafka, report, &producer, err);
+	p.producer = producer;
+	return r ? r : put(&p, err);
 }

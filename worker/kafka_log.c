@@ -108,6 +108,12 @@ static int watermarks(struct log *log, int topic, int32_t partition, int64_t *re
 	return kafka_reader_watermarks(&of(log)->reader, topic, partition, ret_low, ret_high, err);
 }
 
+static int offset_at(struct log *log, int topic, int32_t partition, int64_t timestamp_ms,
+	int64_t *ret, struct err *err)
+{
+	return kafka_reader_offset_at(&of(log)->reader, topic, partition, timestamp_ms, ret, err);
+}
+
 static int read_start(struct log *log, const struct log_range *v, size_t n, struct err *err)
 {
 	return kafka_reader_start(&of(log)->reader, v, n, err);
@@ -147,6 +153,7 @@ static const struct log_ops ops = {
 	.leave = leave,
 	.committed = committed,
 	.watermarks = watermarks,
+	.offset_at = offset_at,
 	.read_start = read_start,
 	.read_next = read_next,
 	.renew_producer = renew_producer,

@@ -115,9 +115,10 @@ static void learn_partitions(struct kafka_reader *r, const char *topic)
 }
 
 /*
- * which: RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END, in ListOffsets the "time" of the first
- * and the next record. rd_kafka_query_watermark_offsets does the same, but heeds no time-out once
- * its requests are sent (rdkafka.c).
+ * which: a time in ms, or RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END, in ListOffsets the
+ * "time" of the first and the next record. RD_KAFKA_OFFSET_END where no record is that late.
+ * rd_kafka_query_watermark_offsets does the same, but heeds no time-out once its requests are sent
+ * (rdkafka.c).
  */
 static int list_offset(struct kafka_reader *r, int topic, int32_t partition, int64_t which,
 	int64_t *ret, struct err *err)
@@ -139,7 +140,7 @@ static int list_offset(struct kafka_reader *r, int topic, int32_t partition, int
 	if (code)
 		return err_set(err, kafka_err_class(code), "watermarks of %s [%d]: %s", name,
 			partition, rd_kafka_err2str(code));
-	if (*ret < 0)
+	if (*ret < 0 && *ret != RD_KAFKA_OFFSET_END)
 		return err_set(
 			err, ERR_UNREACHABLE, "watermarks of %s [%d]: not known", name, partition);
 	return 0;
@@ -154,6 +155,20 @@ int kafka_reader_watermarks(struct kafka_reader *r, int topic, int32_t partition
 		rc = list_offset(r, topic, partition, RD_KAFKA_OFFSET_BEGINNING, ret_low, err);
 	if (!rc)
 		rc = list_offset(r, topic, partition, RD_KAFKA_OFFSET_END, ret_high, err);
+	return rc;
+}
+
+int kafka_reader_offset_at(struct kafka_reader *r, int topic, int32_t partition,
+	int64_t timestamp_ms, int64_t *ret, struct err *err)
+{
+	int rc = open_look(r, err);
+
+	/* A negative time would be one of the special ones. */
+	if (!rc)
+		rc = list_offset(
+			r, topic, partition, timestamp_ms > 0 ? timestamp_ms : 0, ret, err);
+	if (!rc && *ret == RD_KAFKA_OFFSET_END)
+		rc = list_offset(r, topic, partition, RD_KAFKA_OFFSET_END, ret, err);
 	return rc;
 }
 

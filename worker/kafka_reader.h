@@ -21,6 +21,8 @@ MUST_CHECK int kafka_reader_next(struct kafka_reader *r, struct arena *arena, st
 	size_t max, int timeout_ms, size_t *ret_n, bool *ret_done, struct err *err);
 MUST_CHECK int kafka_reader_watermarks(struct kafka_reader *r, int topic, int32_t partition,
 	int64_t *ret_low, int64_t *ret_high, struct err *err);
+MUST_CHECK int kafka_reader_offset_at(struct kafka_reader *r, int topic, int32_t partition,
+	int64_t timestamp_ms, int64_t *ret, struct err *err);
 void kafka_reader_trim(struct kafka_reader *r, int topic, int32_t partition, int64_t offset);
 
 #endif

@@ -94,6 +94,10 @@ struct log_ops {
 	/* Low and high watermark as the broker knows them now, read_uncommitted. */
 	int (*watermarks)(struct log *, int topic, int32_t partition, int64_t *ret_low,
 		int64_t *ret_high, struct err *);
+	/* The offset of the first record with that timestamp or a later one; the end of the log
+	 * where there is none. For commands alone: the simulator's log has none. */
+	int (*offset_at)(struct log *, int topic, int32_t partition, int64_t timestamp_ms,
+		int64_t *ret, struct err *);
 	/* Reads ranges, at most one of a partition, read_committed; a later call replaces an
 	 * earlier one. What is below the low watermark is passed over; ERR_RANGE comes where the
 	 * log ends before a range begins. */

@@ -56,6 +56,19 @@ int topic_reader_whole_topic(
 	return r;
 }
 
+int topic_reader_offset_at(struct topic_reader *t, int topic, int32_t partition,
+	int64_t timestamp_ms, int64_t *ret, struct err *err)
+{
+	struct patience p = {.reader = t};
+	int r;
+
+	renew(&p);
+	do
+		r = t->log->ops->offset_at(t->log, topic, partition, timestamp_ms, ret, err);
+	while (again(&p, r));
+	return r;
+}
+
 int topic_reader_committed(
 	struct topic_reader *t, struct log_position *v, size_t n, struct err *err)
 {

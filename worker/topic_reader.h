@@ -34,6 +34,9 @@ MUST_CHECK int topic_reader_whole(struct topic_reader *t, int topic, int32_t par
 /* The same of partitions 0 to n-1. */
 MUST_CHECK int topic_reader_whole_topic(
 	struct topic_reader *t, int topic, int32_t n, struct log_range *ret, struct err *err);
+/* The offset of the first record of that time (ms since 1970) or later, else the end. */
+MUST_CHECK int topic_reader_offset_at(struct topic_reader *t, int topic, int32_t partition,
+	int64_t timestamp_ms, int64_t *ret, struct err *err);
 /* The group's committed offsets into v, -1 for none. */
 MUST_CHECK int topic_reader_committed(
 	struct topic_reader *t, struct log_position *v, size_t n, struct err *err);

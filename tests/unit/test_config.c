@@ -394,6 +394,55 @@ Test(config, switches_belong_to_their_commands)
 	cr_assert_eq(load_for(COMMAND_LIST, &c, WORDS("-J", "--parked"), none, &no_files, &err), 0);
 	cr_assert(c.json && c.parked);
 	config_free(&c);
+	cr_assert_eq(
+		load_for(COMMAND_AUDIT, &c, WORDS("--execute"), none, &no_files, &err), ERR_CONFIG);
+	cr_assert_not_null(strstr(err.text, "--repair"));
+	config_free(&c);
+}
+
+Test(config, a_list_switch_that_is_given_again_goes_on)
+{
+	struct config c;
+	struct err err = {0};
+
+	cr_assert_eq(load_for(COMMAND_AUDIT, &c, WORDS("--from", "a:0:1,a:1:2", "--from=b:0:3"),
+			     none, &no_files, &err),
+		0);
+	cr_assert_eq(c.from.n, 3);
+	cr_assert_str_eq(c.from.v[0], "a:0:1");
+	cr_assert_str_eq(c.from.v[2], "b:0:3");
+	config_free(&c);
+}
+
+static const char *committed_table(const char *const *flags)
+{
+	static char name[64];
+	struct config c;
+	struct err err = {0};
+	const char *table;
+
+	load(&c, flags, none, &no_files);
+	if (config_committed_table(&c.arena, &c, &table, &err)) {
+		cr_assert_eq(err.class, ERR_CONFIG);
+		cr_assert_not_null(strstr(err.text, "audit.table"), "%s", err.text);
+		table = "refused";
+	}
+	snprintf(name, sizeof(name), "%s", table);
+	config_free(&c);
+	return name;
+}
+
+Test(config, the_table_of_another_function_must_be_named)
+{
+	cr_assert_str_eq(committed_table(WORDS(NULL)), "meter_read");
+	cr_assert_str_eq(committed_table(WORDS("--sink.function", "billing.commit_meter_reads")),
+		"billing.meter_read");
+	cr_assert_str_eq(committed_table(WORDS("--sink.function", "billing.commit")), "refused");
+	cr_assert_str_eq(committed_table(WORDS("--sink.function", "billing.commit", "--audit.table",
+				 "billing.reading")),
+		"billing.reading");
+	refused(WORDS("--audit.table", "a.b.c"), none, &no_files, "audit.table");
+	refused(WORDS("--audit.table", "Reading"), none, &no_files, "audit.table");
 }
 
 Test(config, words_that_are_no_flags_and_flags_without_value_are_refused)
