@@ -107,7 +107,7 @@ static const char *why(const struct audit *a, const struct audit_suspect *s)
 	if (s->entered)
 		return "its entry was removed, but there is no row";
 	if (read->at.offset >= audit_queue_taken(a, p, &source))
-		return "never taken in, though the group's offset is behind it";
+		return "never taken in, though the group's offset is beyond it";
 	return "neither row nor entry is there";
 }
 

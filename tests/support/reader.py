@@ -138,6 +138,13 @@ def content(key, payload):
         return payload
 
 
+def encode(record, value, schemas):
+    """The record framed as `value` is, which has the same schema."""
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, schemas[value[2:10]], record)
+    return value[:10] + body.getvalue()
+
+
 @dataclass
 class State:
     """What the DLQ and the parked topic say: records by (idempotency key, content)."""
@@ -256,7 +263,9 @@ def _identity_of_message(message, state):
 def _outcome(identity, payloads, state, rows):
     if identity in rows.items():
         return "settled"
-    for outcome, kept in (("queued", state.live.get(identity)), ("parked", state.parked.get(identity, {}).get("entry"))):
+    event = state.parked.get(identity, {})
+    parked = "written off" if event.get("event") == "resolved" else "parked"
+    for outcome, kept in (("queued", state.live.get(identity)), (parked, event.get("entry"))):
         if kept:
             return outcome if kept["payload"] in payloads or _is_pointer(kept) else "different"
     return "different" if identity[0] in rows else "missing"
