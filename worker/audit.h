@@ -191,7 +191,7 @@ void audit_judging_close(struct audit_judging *j);
 MUST_CHECK int audit_judge(struct audit_judging *j, const struct audit_read *read, struct err *err);
 /* Judges what is still open. */
 MUST_CHECK int audit_judge_rest(struct audit_judging *j, struct err *err);
-/* The count of its line in which it belongs; NULL where it is nowhere. */
+/* The count of its line in which it belongs; NULL where it is nowhere. Its row must be set. */
 uint64_t *audit_find(const struct audit *a, const struct audit_read *read);
 /* A read of the DLQ's log counts only where it is missing: it is there for that alone. */
 static inline bool audit_counts_read(const struct audit_read *read)
@@ -202,8 +202,8 @@ static inline bool audit_counts_read(const struct audit_read *read)
 /* A suspect, in the arena and borrowed from read. */
 struct audit_suspect audit_suspect_of(
 	const struct audit *a, struct arena *arena, const struct audit_read *read);
-/* Whether it is parked under its place, as what could not be understood then. */
-bool audit_parked_in_place(const struct audit *a, const struct audit_suspect *s);
+/* Likewise, as what could not be understood when it was taken in, and is parked under its place. */
+uint64_t *audit_find_in_place(const struct audit *a, const struct audit_suspect *s);
 /* Keeps a copy. */
 void audit_suspects_add(struct audit *a, const struct audit_suspect *s);
 void audit_suspects_free(struct audit_suspects *s);

@@ -17,14 +17,9 @@ void audit_judging_close(struct audit_judging *j)
 	}
 }
 
-/* The row is the truth: the live pipeline may have committed a queued or parked read. */
-uint64_t *audit_find(const struct audit *a, const struct audit_read *read)
+static uint64_t *count_of(struct audit_counts *counts, enum audit_place place)
 {
-	struct audit_counts *counts = &read->line->counts;
-
-	if (read->row == ROW_SAME)
-		return &counts->settled;
-	switch (audit_queue_find(a, read->key, read->content)) {
+	switch (place) {
 	case PLACE_QUEUED:
 		return &counts->queued;
 	case PLACE_PARKED:
@@ -37,20 +32,44 @@ uint64_t *audit_find(const struct audit *a, const struct audit_read *read)
 	return NULL;
 }
 
-static void judge_one(struct audit *a, struct arena *arena, const struct audit_read *read)
+/* The row is the truth: the live pipeline may have committed a queued or parked read. */
+uint64_t *audit_find(const struct audit *a, const struct audit_read *read)
 {
 	struct audit_counts *counts = &read->line->counts;
-	uint64_t *count = audit_find(a, read);
-	struct audit_suspect s = {.found = count};
 
-	if (!count)
+	if (read->row == ROW_SAME)
+		return &counts->settled;
+	return count_of(counts, audit_queue_find(a, read->key, read->content));
+}
+
+uint64_t *audit_find_in_place(const struct audit *a, const struct audit_suspect *s)
+{
+	if (slice_is_null(s->place_key))
+		return NULL;
+	return count_of(
+		&s->read.line->counts, audit_queue_find(a, s->place_key, s->payload_content));
+}
+
+/* What is behind the group's offset will still be taken in. */
+static uint64_t *count_if_waiting(const struct audit_read *read)
+{
+	bool waits = audit_counts_read(read) && read->at.offset >= read->line->committed;
+
+	return waits ? &read->line->counts.waiting : NULL;
+}
+
+static void judge_one(struct audit *a, struct arena *arena, const struct audit_read *read)
+{
+	uint64_t *count = audit_find(a, read);
+	struct audit_suspect s = {0};
+
+	read->line->counts.reads += audit_counts_read(read);
+	if (!count) {
 		s = audit_suspect_of(a, arena, read);
-	if (!count && audit_parked_in_place(a, &s))
-		count = &counts->parked;
-	/* What is behind the group's offset will still be taken in. */
-	if (!count && audit_counts_read(read) && read->at.offset >= read->line->committed)
-		count = &counts->waiting;
-	counts->reads += audit_counts_read(read);
+		count = audit_find_in_place(a, &s);
+	}
+	if (!count)
+		count = count_if_waiting(read);
 	if (count)
 		*count += audit_counts_read(read);
 	else

@@ -79,12 +79,6 @@ struct audit_suspect audit_suspect_of(
 	return s;
 }
 
-bool audit_parked_in_place(const struct audit *a, const struct audit_suspect *s)
-{
-	return !slice_is_null(s->place_key) &&
-	       audit_queue_find(a, s->place_key, s->payload_content) == PLACE_PARKED;
-}
-
 void audit_suspects_free(struct audit_suspects *s)
 {
 	free(s->v);
@@ -205,8 +199,8 @@ int audit_suspects_again(struct audit *a, struct err *err)
 		for (size_t i = at; i < at + n && !r; i++) {
 			uint64_t *count = audit_find(a, &s->v[i].read);
 
-			if (!count && audit_parked_in_place(a, &s->v[i]))
-				count = &s->v[i].read.line->counts.parked;
+			if (!count)
+				count = audit_find_in_place(a, &s->v[i]);
 			if (count)
 				acquit(&s->v[i], count);
 		}
