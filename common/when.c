@@ -17,8 +17,6 @@ static int64_t unit_us(uint8_t letter)
 		return 3600 * US_PER_SECOND;
 	case 'd':
 		return 86400 * US_PER_SECOND;
-	case 'w':
-		return 7 * 86400 * US_PER_SECOND;
 	default:
 		return 0;
 	}
@@ -48,13 +46,19 @@ static const char *date_parse(struct slice text, int64_t *ret_us)
 	return instant_parse(slice_str(whole), ret_us);
 }
 
-const char *when_parse(struct slice text, int64_t now_us, int64_t *ret_us)
+const char *when_parse(struct arena *a, const char *text, int64_t now_us, int64_t *ret_us)
 {
+	struct slice s = slice_str(text);
+	const char *why;
 	int64_t age_us;
 
-	if (age_parse(text, &age_us))
+	if (age_parse(s, &age_us))
 		return __builtin_sub_overflow(now_us, age_us, ret_us) ? "too long ago" : NULL;
-	if (text.n == DATE_BYTES)
-		return date_parse(text, ret_us);
-	return instant_parse(text, ret_us);
+	why = s.n == DATE_BYTES ? date_parse(s, ret_us) : instant_parse(s, ret_us);
+	if (!why)
+		return NULL;
+	return arena_printf(a,
+		"%s; give a time with an offset (2026-07-17T08:00:00+02:00), a date (2026-07-17), "
+		"or an age (90m, 2h, 3d)",
+		why);
 }

@@ -1,13 +1,14 @@
-/* when.h: a point in time as people give it to a command. Pure; any thread. */
+/* when.h: points of time as people give them to a command. Pure; any thread. */
 #ifndef COMMON_WHEN_H
 #define COMMON_WHEN_H
 
-#include "slice.h"
+#include "mem.h"
 
 /*
- * RFC 3339 with an offset (see instant.h), a date (its beginning in UTC), or an age such as 90s,
- * 30m, 12h, 3d, 2w before now. Returns NULL, or the reason in words why it is none.
+ * A time with an offset (RFC 3339), a date (its midnight, UTC), or an age such as 90m, 2h, 3d (so
+ * long before now_us). Microseconds since 1970. Returns NULL, or what is wrong, in words (a literal
+ * or in the arena).
  */
-const char *when_parse(struct slice text, int64_t now_us, int64_t *ret_us);
+const char *when_parse(struct arena *a, const char *text, int64_t now_us, int64_t *ret_us);
 
 #endif

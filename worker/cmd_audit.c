@@ -95,16 +95,12 @@ static int fetch_committed(struct audit *a, struct err *err)
 /* --- where it looks --- */
 
 static int parse_time(
-	const char *flag, const char *text, int64_t now_us, int64_t *ret_us, struct err *err)
+	struct audit *a, const char *flag, const char *text, int64_t *ret_us, struct err *err)
 {
-	const char *why = text ? when_parse(slice_str(text), now_us, ret_us) : NULL;
+	int64_t now_us = clock_now_us(a->in.reader.clock);
+	const char *why = text ? when_parse(&a->in.arena, text, now_us, ret_us) : NULL;
 
-	if (!why)
-		return 0;
-	return err_set(err, ERR_CONFIG,
-		"%s: \"%.60s\": %s; give a time such as 2026-07-17T00:00:00Z, a date, or an age "
-		"such as 3d",
-		flag, text, why);
+	return why ? err_set(err, ERR_CONFIG, "%s: \"%.60s\": %s", flag, text, why) : 0;
 }
 
 static int parse_from(struct audit *a, const char *text, struct err *err)
@@ -126,13 +122,12 @@ static int parse_from(struct audit *a, const char *text, struct err *err)
 static int parse_scope(struct audit *a, struct err *err)
 {
 	const struct config *c = a->in.config;
-	int64_t now_us = clock_now_us(a->in.reader.clock);
 	int r;
 
 	a->since_us = INT64_MIN;
 	a->until_us = INT64_MAX;
-	if ((r = parse_time("--since", c->since, now_us, &a->since_us, err)) ||
-		(r = parse_time("--until", c->until, now_us, &a->until_us, err)))
+	if ((r = parse_time(a, "--since", c->chosen_since, &a->since_us, err)) ||
+		(r = parse_time(a, "--until", c->chosen_until, &a->until_us, err)))
 		return r;
 	for (size_t i = 0; i < c->from.n && !r; i++)
 		r = parse_from(a, c->from.v[i], err);
