@@ -6,7 +6,8 @@
  * there audit_rows.c      what Postgres holds audit_source.c    walks the dead letters
  *   audit_history.c   walks the DLQ's log for reads whose dead letter retention has taken
  *   audit_judge.c     decides what became of each
- *   audit_suspects.c  looks again for those that are nowhere
+ *   audit_suspects.c  keeps those that are nowhere, looks again, and gives the verdict
+ *   audit_search.c    searches our topics for what they were taken in as
  *   audit_repair.c    hands those over to the owners of their keys once more
  *   audit_report.c    tells it all
  *
@@ -171,9 +172,12 @@ MUST_CHECK int audit_rows_send(struct audit *a, struct audit_batch *b, struct er
 /* Sets row of all in a batch that was sent. */
 MUST_CHECK int audit_rows_take(struct audit *a, struct audit_batch *b, struct err *err);
 
-/* Decodes a message of a source: in the arena and borrowed from m. */
-MUST_CHECK int audit_decode(const struct audit *a, struct arena *arena, const struct log_message *m,
-	struct dead_letter *ret, struct decoded *ret_decoded, struct err *err);
+/* The dead letter in a message of a source: in the arena and borrowed from m. */
+struct dead_letter audit_dead_letter(
+	const struct audit *a, struct arena *arena, const struct log_message *m);
+/* dead_letter_decode; ERR_UNREACHABLE where its schema is away. */
+MUST_CHECK int audit_decode(const struct audit *a, struct arena *arena, const struct dead_letter *d,
+	struct decoded *ret, struct err *err);
 /* Walks the partition of line->range, taking what lies before line->committed as taken in. */
 MUST_CHECK int audit_source(struct audit *a, struct audit_line *line, struct err *err);
 /* After all sources. */
@@ -209,6 +213,15 @@ void audit_suspects_add(struct audit *a, const struct audit_suspect *s);
 void audit_suspects_free(struct audit_suspects *s);
 /* Judges the suspects again; what is found now is none any more. */
 MUST_CHECK int audit_suspects_again(struct audit *a, struct err *err);
+/* Not guilty: counts it there, if it counts at all. */
+void audit_acquit(struct audit_suspect *s, uint64_t *count);
+void audit_suspects_drop_found(struct audit_suspects *s);
+/* Who comes from one dead letter; and from one key and payload, which is all that a key is made
+ * from, by whatever settings. */
+struct key128 audit_place_id(const struct audit *a, struct arena *arena, struct slice topic,
+	int32_t partition, int64_t offset);
+struct key128 audit_source_id(const struct audit *a, struct arena *arena, struct slice record_key,
+	struct slice id_header, struct slice payload);
 /* Looks in our topics for what the suspects were taken in as, under other settings, and notes
  * which of their keys the DLQ's log knows. */
 MUST_CHECK int audit_suspects_as_taken_in(struct audit *a, struct err *err);

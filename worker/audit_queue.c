@@ -25,7 +25,8 @@ static int take_inbox(struct filling *f, const struct log_message *m, struct err
 		return topic_reader_pass(&a->in.reader, m, r, err);
 	d = dead_letter_from_inbox(&in);
 	arena_reset(&f->arena);
-	dead_letter_decode(&f->arena, &a->decode, &d, d.seen_us, &decoded);
+	if ((r = audit_decode(a, &f->arena, &d, &decoded, err)))
+		return r;
 	if (q->n_handed == q->cap_handed) {
 		q->cap_handed = q->cap_handed ? 2 * q->cap_handed : 1024;
 		q->handed = mem_realloc(q->handed, q->cap_handed * sizeof(*q->handed));

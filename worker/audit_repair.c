@@ -32,9 +32,8 @@ static int compare_suspects(const void *x, const void *y)
 }
 
 /* The dead letter that an entry in the DLQ's log was made from. */
-static int dead_letter_of_entry(const struct audit *a, struct arena *arena,
-	const struct log_message *m, struct dead_letter *ret, struct decoded *ret_decoded,
-	struct err *err)
+static int dead_letter_of_entry(
+	const struct log_message *m, struct dead_letter *ret, struct err *err)
 {
 	struct record record;
 	int r = record_decode(m->value, &record, err);
@@ -47,7 +46,6 @@ static int dead_letter_of_entry(const struct audit *a, struct arena *arena,
 		.payload = record.payload,
 		.headers = record.headers,
 		.headers_cut = record.headers_cut};
-	dead_letter_decode(arena, &a->decode, ret, record.due_us, ret_decoded);
 	return 0;
 }
 
@@ -68,16 +66,18 @@ static int requeue(
 {
 	struct dead_letter d;
 	struct decoded decoded;
-	int r;
+	int r = 0;
 
 	arena_reset(&p->arena);
 	if (m->topic == TOPIC_DLQ)
-		r = dead_letter_of_entry(p->audit, &p->arena, m, &d, &decoded, err);
+		r = dead_letter_of_entry(m, &d, err);
 	else
-		r = audit_decode(p->audit, &p->arena, m, &d, &decoded, err);
-	if (!r && !decoded.wait)
+		d = audit_dead_letter(p->audit, &p->arena, m);
+	if (!r)
+		r = audit_decode(p->audit, &p->arena, &d, &decoded, err);
+	if (!r)
 		r = hand_over(p, &d, &decoded, err);
-	s->requeued = !r && !decoded.wait;
+	s->requeued = !r;
 	return r;
 }
 

@@ -3,9 +3,23 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+void findings_add(struct findings *f, const char *fmt, ...)
+{
+	char text[1500];
+	va_list ap;
+
+	if (f->n++ >= FINDINGS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_printf(&f->text, "%s\n", text);
+}
 
 void audit_add_up(struct audit *a)
 {

@@ -8,23 +8,29 @@ struct walk {
 	struct arena arena; /* of one dead letter */
 };
 
-int audit_decode(const struct audit *a, struct arena *arena, const struct log_message *m,
-	struct dead_letter *ret, struct decoded *ret_decoded, struct err *err)
+struct dead_letter audit_dead_letter(
+	const struct audit *a, struct arena *arena, const struct log_message *m)
 {
-	const char *topic = a->in.kafka.topics[m->topic];
 	int64_t now_us = clock_now_us(a->in.reader.clock);
-
-	*ret = (struct dead_letter){.at = {slice_str(topic), m->partition, m->offset},
+	struct dead_letter d = {
+		.at = {slice_str(a->in.kafka.topics[m->topic]), m->partition, m->offset},
 		.seen_us = dead_letter_seen_us(m->timestamp_ms, now_us),
 		.key = m->key,
 		.payload = m->value};
-	ret->headers = headers_encode(arena, m->headers, m->n_headers, &ret->headers_cut);
-	dead_letter_decode(arena, &a->decode, ret, now_us, ret_decoded);
-	if (!ret_decoded->wait)
+
+	d.headers = headers_encode(arena, m->headers, m->n_headers, &d.headers_cut);
+	return d;
+}
+
+int audit_decode(const struct audit *a, struct arena *arena, const struct dead_letter *d,
+	struct decoded *ret, struct err *err)
+{
+	dead_letter_decode(arena, &a->decode, d, d->seen_us, ret);
+	if (!ret->wait)
 		return 0;
 	return err_set(err, ERR_UNREACHABLE,
-		"%s partition %d offset %lld: the schema of its payload cannot be had now", topic,
-		m->partition, (long long)m->offset);
+		"%.*s partition %d offset %lld: the schema of its payload cannot be had now",
+		SLICE_FMT(d->at.topic), d->at.partition, (long long)d->at.offset);
 }
 
 static int take(void *arg, const struct log_message *m, struct err *err)
@@ -37,7 +43,8 @@ static int take(void *arg, const struct log_message *m, struct err *err)
 	int r;
 
 	arena_reset(&w->arena);
-	r = audit_decode(a, &w->arena, m, &d, &decoded, err);
+	d = audit_dead_letter(a, &w->arena, m);
+	r = audit_decode(a, &w->arena, &d, &decoded, err);
 	if (r)
 		return r;
 	w->line->counts.dead_letters++;
