@@ -473,7 +473,10 @@ def compare_ledgers(worker, kafka, postgres, names, **options):
     rows = reader.read_rows(postgres.conninfo(dbname=names.database))
     own = reader.ledger(kafka.client_config(), [names.source], state, rows)
     words = ("dead letters", "reads", "settled", "queued", "parked", "missing", "different")
-    assert worker.audit(**options).ledger == [{word: counts[word] for word in words} for counts in own.values()]
+    expected = [{word: counts[word] for word in words} for counts in own.values()]
+    for line, counts in zip(expected, own.values(), strict=True):
+        line |= {"written off": counts["written off"]} if counts["written off"] else {}
+    assert worker.audit(**options).ledger == expected
     return state, rows
 
 
