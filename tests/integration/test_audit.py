@@ -13,7 +13,21 @@ import reader
 import servers
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
-from conftest import BINARY, bad, create_topic, dead_letter, good, log_inserts, produce, read_key, read_state, refuse
+from conftest import (
+    BINARY,
+    bad,
+    create_topic,
+    dead_letter,
+    good,
+    load,
+    log_inserts,
+    produce,
+    read_key,
+    read_state,
+    refuse,
+    wait_drained,
+    wait_until,
+)
 
 TAKE_IN_ONLY = {"replay.auto": "false"}
 WORDS = ("dead letters", "reads", "settled", "queued", "parked", "missing", "different")
@@ -188,6 +202,24 @@ def check_ledger_with_gone(worker, kafka, names, sql):
     own = reader.ledger(kafka.client_config(), [names.source], state, rows)
     assert result.ledger == [{word: line[word] for word in WORDS} for line in own.values()]
     return state, rows
+
+
+def test_repair_beside_a_running_worker_brings_every_lost_commit_back_once(worker, kafka, names, sql, check_ledger):
+    log_inserts(sql)
+    running = worker.start()
+    with load(kafka, names.source, bad_every=None):
+        wait_until(lambda: int(sql("SELECT count(*) FROM meter_read")) > 300, 30, "the worker to commit")
+        lost = sql("DELETE FROM meter_read WHERE idempotency_key IN (SELECT key FROM inserts LIMIT 20) RETURNING idempotency_key")
+        lost = [line for line in lost.splitlines() if line.startswith("MTR-")]
+        repaired = total(worker.audit("--repair", "--execute", "-J", expect=[0]))
+    assert len(lost) == repaired["requeued"] == 20
+    wait_until(lambda: worker.audit("-J", expect=[0, 4]).code == 0, 30, "the audit to be clean")
+    wait_drained(kafka, names)
+    assert running.terminate() == 0
+    _, rows = check_ledger(worker)
+    assert set(lost) <= set(rows)
+    keys = "', '".join(lost)
+    assert sql(f"SELECT count(*) FROM inserts WHERE key IN ('{keys}')") == "40"  # once before, once after
 
 
 # --- other settings --------------------------------------------------------------------------------------------------
