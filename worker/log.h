@@ -45,7 +45,7 @@ struct log_message {
 struct log_record {
 	int topic;
 	int32_t partition;
-	struct slice key, value;      /* value null: a tombstone */
+	struct slice key, value; /* value null: a tombstone */
 	const struct header *headers;
 	size_t n_headers;
 	int64_t offset; /* set by transact from the delivery report; -1 where none came */
