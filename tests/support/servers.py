@@ -310,7 +310,7 @@ def cache_folder():
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "meter-dlq"
 
 
-def _java():
+def java():
     """Debian's own before the first of PATH, which may be too old for Kafka 4."""
     return next(Path("/usr/lib/jvm").glob("java-17-openjdk-*/bin/java"), "java")
 
@@ -428,7 +428,7 @@ class Kafka(Server):
         # Both dump hundreds of settings at every start.
         logging |= {f"log.{name}": "warn" for name in ("org.apache.kafka.common.config.AbstractConfig", "kafka.server.KafkaConfig")}
         properties = [f"-Dorg.slf4j.simpleLogger.{k}={v}" for k, v in logging.items()]
-        return [_java(), *options, *properties, "-cp", f"{self.jars}/*"]
+        return [java(), *options, *properties, "-cp", f"{self.jars}/*"]
 
     def _prepare(self):
         if self.secure and not self.ca.exists():
