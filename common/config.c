@@ -107,12 +107,28 @@ static int refuse_fixed(const struct config_pair *fixed, enum config_level level
 		fixed->name, fixed->value);
 }
 
+/*
+ * kcat's prefix for settings of a topic, where librdkafka itself needs none. Some settings of a
+ * client begin with it, too.
+ */
+static struct slice without_topic_prefix(struct slice name)
+{
+	static const struct slice prefix = SLICE_INIT("topic.");
+	static const struct slice settings[] = {
+		SLICE_INIT("topic.metadata."), SLICE_INIT("topic.blacklist")};
+
+	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+		if (slice_begins(name, settings[i]))
+			return name;
+	if (!slice_begins(name, prefix))
+		return name;
+	return slice_of(name.p + prefix.n, name.n - prefix.n);
+}
+
 int config_set_kafka(struct config *c, enum config_level level, const char *where,
 	struct slice name, struct slice value, struct err *err)
 {
-	/* kcat's prefix for settings of a topic; librdkafka itself needs none. */
-	if (name.n > 6 && memcmp(name.p, "topic.", 6) == 0)
-		name = slice_of(name.p + 6, name.n - 6);
+	name = without_topic_prefix(name);
 
 	const struct config_pair *fixed = config_pair_find(config_fixed, config_fixed_n, name);
 	const struct config_pair *alias = config_pair_find(config_aliases, config_aliases_n, name);

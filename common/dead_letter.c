@@ -103,6 +103,9 @@ static const char *decode_read(struct arena *a, const struct decode_rules *rules
 		return no_key(a, &rules->key);
 	if (!key_usable(key))
 		return "no idempotency key: the one given is not UTF-8, or holds a NUL";
+	if (key.n > KEY_BYTES_MAX)
+		return arena_printf(a, "no idempotency key: the one given is longer than %d bytes",
+			KEY_BYTES_MAX);
 	return read_fields_resolve(a, &fields, key, ret);
 }
 

@@ -25,6 +25,8 @@ bool sequence_parse(struct slice text, int64_t *ret);
 
 /* Whether key may be an idempotency key at all: not empty, valid UTF-8, no NUL. */
 bool key_usable(struct slice key);
+/* The longest that is taken: an entry says it twice beside the dead letter's own bytes. */
+#define KEY_BYTES_MAX 32768
 
 /* "topic-partition-offset": the key of what is malformed or oversize. In the arena. */
 struct slice key_synthetic(struct arena *a, const char *topic, int32_t partition, int64_t offset);

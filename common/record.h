@@ -85,6 +85,8 @@ struct parked {
 	struct slice by, note, ref; /* who, why, ticket number; null where not given */
 	struct slice committed;	    /* CONFLICT: the committed row's content as JSON; else null */
 };
+/* A larger row is not shown: only how many bytes it has. */
+#define PARKED_COMMITTED_BYTES (32 * 1024)
 
 /* What is left of the payload of a dead letter that our topics cannot hold. */
 struct oversize {

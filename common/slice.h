@@ -46,6 +46,11 @@ static inline bool slice_eq(struct slice a, struct slice b)
 	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
+static inline bool slice_begins(struct slice s, struct slice prefix)
+{
+	return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
+}
+
 /* Byte order, shorter first on a tie; the order in which rows are locked in Postgres. */
 static inline int slice_cmp(struct slice a, struct slice b)
 {

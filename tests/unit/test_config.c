@@ -148,6 +148,17 @@ Test(config, letters_are_those_of_kcat)
 	config_free(&c);
 }
 
+Test(config, a_setting_of_librdkafka_may_begin_as_kcats_prefix_does)
+{
+	struct config c;
+
+	load(&c, WORDS("-X", "topic.blacklist=^x"),
+		WORDS("METER_DLQ_KAFKA_TOPIC_METADATA_REFRESH_INTERVAL_MS=1000"), &no_files);
+	cr_assert_str_eq(setting(&c, "topic.metadata.refresh.interval.ms"), "1000");
+	cr_assert_str_eq(setting(&c, "topic.blacklist"), "^x");
+	config_free(&c);
+}
+
 Test(config, a_flag_may_have_dashes_for_dots_and_its_value_behind_an_equals_sign)
 {
 	struct config c;
@@ -343,6 +354,8 @@ Test(config, settings_that_contradict_each_other_are_refused)
 	refused(WORDS("--dlq.topic", "x", "--parked.topic", "x"), none, &no_files,
 		"topic x is configured twice");
 	refused(WORDS("-t", "a,a"), none, &no_files, "topic a is configured twice");
+	refused(WORDS("-t", "a", "--dlq.topic", "a"), none, &no_files,
+		"topic a is configured twice: source.topics, dlq.topic,");
 	refused(WORDS("-t", "a/b"), none, &no_files, "\"a/b\" cannot be a topic's name");
 	refused(WORDS("-G", ""), none, &no_files, "group.id is empty");
 	refused(WORDS("--replay.backoff.max", "1m"), none, &no_files, "shorter than");
