@@ -347,18 +347,6 @@ def test_dead_letters_of_one_read_merge_into_one_entry_whatever_partition_and_or
     check_ledger(worker)
 
 
-@pytest.mark.parametrize("timestamp", [1, 32503680000000], ids=["1970", "3000"])
-def test_a_dead_letter_from_an_insane_clock_was_seen_when_it_arrived(new_worker, kafka, names, timestamp, check_ledger):
-    create_topic(kafka, names.source, 1, message_timestamp_after_max_ms=2**62, retention_ms=-1)
-    worker = new_worker(config=TAKE_IN_ONLY)
-    before = datetime.now(UTC)
-    produce(kafka, names.source, [dead_letter(KEY, '{"kwh": "1"}', timestamp=timestamp)])
-    worker.run_until_idle(expect=[0])
-    (entry,) = read_state(kafka, names).live.values()
-    assert before <= entry["first_seen_utc"] == entry["last_seen_utc"] <= datetime.now(UTC)
-    check_ledger(worker)
-
-
 # --- the live pipeline -----------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 #include "dead_letter.h"
 #include "hash.h"
+#include "key.h"
 
 #define KEY "MTR-00000001|2026-07-17T00:00:00+00:00|1"
 #define WHOLE                                                                                      \
@@ -314,6 +315,39 @@ Test(dead_letter, oversize_is_the_total_of_key_payload_and_headers)
 	fits.headers = too_large.headers = one;
 	cr_expect_eq(decode(&rules, &fits).cause, CAUSE_MALFORMED);
 	cr_expect_eq(decode(&rules, &too_large).cause, CAUSE_OVERSIZE);
+}
+
+/* As large as it may be, with a key so long. */
+static struct dead_letter largest(size_t key_bytes)
+{
+	static const char instant[] = "|2026-07-17T00:00:00Z|1",
+			  json[] = "{\"kwh\":1,\"note\":\"\"}";
+	struct slice said = HEADERS(H("dlq-reason", "permanent_4xx"), H("dlq-error-code", "400"));
+	int meter = (int)(key_bytes - strlen(instant));
+	int note = (int)(rules.max_bytes - key_bytes - said.n - strlen(json));
+	struct dead_letter d =
+		dead_letter(slice_str(arena_printf(&arena, "%*s%s", meter, "M", instant)),
+			slice_str(arena_printf(&arena, "{\"kwh\":1,\"note\":\"%*s\"}", note, "")));
+
+	d.headers = said;
+	return d;
+}
+
+Test(dead_letter, an_entry_of_the_longest_key_fits_our_topics_and_a_longer_key_is_malformed)
+{
+	struct dead_letter d = largest(KEY_BYTES_MAX);
+	struct decoded got = decode(&rules, &d);
+	struct parked parked = {.entry = got.record, .cause = CAUSE_CONFLICT};
+	size_t ours = rules.max_bytes + 128 * 1024, key_bytes = KEY_BYTES_MAX + 17;
+
+	cr_assert_not(got.unfit, "%.*s", SLICE_FMT(got.record.error.message));
+	parked.committed = slice_of(d.payload.p, PARKED_COMMITTED_BYTES);
+	parked.entry.error.message = slice_of(d.payload.p, RECORD_ERROR_MESSAGE_BYTES);
+	cr_expect_lt(parked_encode(&arena, &parked).n + key_bytes, ours - 16 * 1024);
+	d = largest(KEY_BYTES_MAX + 1);
+	expect_unfit(&d, "no idempotency key: the one given is longer than 32768 bytes");
+	got = decode(&rules, &d);
+	cr_expect_lt(record_encode(&arena, &got.record).n, ours - 64 * 1024);
 }
 
 Test(dead_letter, what_is_left_of_an_oversize_one_fits_our_topics)
