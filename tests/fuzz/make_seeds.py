@@ -4,6 +4,7 @@
 usage: make_seeds.py    with fastavro
 """
 
+import base64
 import io
 import json
 import struct
@@ -87,6 +88,22 @@ CONFIG = {
 }
 
 
+UUID = bytes(range(16))
+AVRO = b"\4\4\xe2\0"  # kwh 12.50, and a map of nothing
+FRAMING = {  # what is answered: 0 a schema, 1 that it is JSON, 2 that there is none, 3 nothing; the header's length and value
+    "none": b"\0\0" + JSON["amount"],
+    "id": b"\0\0" + b"\0\0\0\0\7" + AVRO,
+    "global-id": b"\0\0" + b"\0" + int64(7) + AVRO,
+    "guid": b"\0\0" + b"\1" + UUID + AVRO,
+    "single-object": b"\0\0" + b"\xc3\1" + UUID[:8] + AVRO,
+    "header-guid": b"\0\x11\1" + UUID + AVRO,
+    "header-id": b"\0\5\0\0\0\0\7" + AVRO,
+    "json": b"\1\0" + b"\0\0\0\0\7" + JSON["whole"],
+    "unknown": b"\2\0" + b"\0\0\0\0\7" + AVRO,
+    "away": b"\3\0" + b"\0\0\0\0\7" + AVRO,
+}
+
+
 FOUND = {
     "found-error-of-a-field-unwanted": b'{"type":"record","name":"R","fields":[{"name":"f","type":"Ring"}]}\0\0',
     "found-string-that-is-not-utf-8": b'{"type":"record","name":"R","fields":[{"name":"f","type":"string"}]}\0\2\xb2',
@@ -135,7 +152,16 @@ def sample(schema, named, full):
     return {"null": None, "string": "text", "bytes": b"bytes", "int": 7, "long": 1784246400000000, "boolean": full}[kind]
 
 
-TARGETS = {"dialect": DIALECT, "json": JSON, "key": KEYS, "config": CONFIG, "avro": dict(avro()), "codec": dict(codec())}
+def recorded():
+    """The first dead letter of each topic that the real programs wrote."""
+    for path in sorted((ROOT / "tests/fixtures/data").glob("*.json")):
+        topics = {record["topic"]: record for record in reversed(json.loads(path.read_text())["records"])}
+        for topic, record in topics.items():
+            values = [(name, None if value is None else base64.b64decode(value)) for name, value in record["headers"]]
+            yield f"real-{topic}", b"".join(headers(**{name: value}) for name, value in values)
+
+
+TARGETS = {"dialect": DIALECT | dict(recorded()), "framing": FRAMING, "json": JSON, "key": KEYS, "config": CONFIG, "avro": dict(avro()), "codec": dict(codec())}
 
 for target, seeds in TARGETS.items():
     folder = HERE / "corpus" / target
