@@ -6,8 +6,6 @@ import re
 from datetime import UTC, datetime
 
 import confluent_kafka
-import pytest
-import reader
 from confluent_kafka.admin import AdminClient, NewPartitions
 from conftest import (
     bad,
@@ -190,7 +188,7 @@ def test_a_source_of_12_partitions_that_gets_more_under_load_loses_and_doubles_n
     new_worker, kafka, names, sql, check_ledger
 ):
     create_topic(kafka, names.source, 12)
-    worker = new_worker(partitions=5, config={"kafka.topic.metadata.refresh.interval.ms": 1000})
+    worker = new_worker(partitions=5)
     refuse(sql)
     log_inserts(sql)
     running = [worker.start(), worker.start()]

@@ -216,6 +216,7 @@ def test_audit_beside_a_running_worker_counts_what_is_not_taken_in_yet_as_waitin
         (["run"], {"sink.function": "drop table x"}, "sink.function"),
         (["run"], {"sink.conninfo": "host=db dbnam=x"}, "dbnam"),
         (["run"], {"dlq.topic": "meter reads"}, "cannot be a topic's name"),
+        (["run"], {"source.topics": "a,b", "dlq.topic": "b"}, "topic b is configured twice"),
     ],
 )
 def test_a_wrong_configuration_ends_with_2_and_says_what_is_nearest_or_why(new_worker, arguments, config, says):

@@ -4,7 +4,6 @@ import json
 import time
 from datetime import UTC, datetime
 
-import pytest
 from conftest import (
     bad,
     commit_live,

@@ -20,7 +20,6 @@ from conftest import (
     read_state,
     refuse,
     reset_offsets,
-    wait_drained,
     wait_until,
 )
 
@@ -177,18 +176,6 @@ def test_a_position_that_retention_has_passed_is_a_gap_that_is_logged_counted_an
     assert re.search(rf'"gap","text":"{names.source} partition 0: dead letters from 10 to 24 were deleted', result.stderr)
     _, rows = check_ledger(worker)
     assert len(rows) == 15
-
-
-def test_dead_letters_on_a_partition_that_is_added_while_it_runs_are_taken_in(worker, kafka, names, check_ledger):
-    running = worker.start()
-    running.wait_restored()
-    kafka.kafka_tool("topics", "--alter", "--topic", names.source, "--partitions", 3)
-    produce(kafka, names.source, good(range(30)))
-    wait_until(lambda: reader.lag(kafka.client_config(), names.group, names.source) == 0, 60, "all to be taken in", interval=0.5)
-    wait_drained(kafka, names)
-    assert running.terminate() == 0
-    _, rows = check_ledger(worker)
-    assert len(rows) == 30
 
 
 def test_rewound_three_times_beside_new_dead_letters_every_read_is_settled_once(new_worker, kafka, names, sql, check_ledger):
