@@ -30,6 +30,15 @@ static int resolve(struct config *c, const char **value, struct err *err)
 	return 0;
 }
 
+/* Where a value came from, and the file that it was read from. */
+static const char *place(struct config *c, const char *where, struct slice value)
+{
+	if (value.n < 2 || memcmp(value.p, "@/", 2) != 0)
+		return where;
+	return arena_printf(
+		&c->arena, "%s, from %.*s", where, (int)value.n - 1, (const char *)value.p + 1);
+}
+
 static int set_option(struct config *c, enum config_level level, const char *where,
 	const struct config_entry *e, struct slice value, struct err *err)
 {
@@ -41,6 +50,7 @@ static int set_option(struct config *c, enum config_level level, const char *whe
 	if (resolve(c, &text, err) || config_value_set(c, e, text, err))
 		return err_prefix(err, "%s", where);
 	*held = level;
+	c->where[e - config_options] = place(c, where, value);
 	return 0;
 }
 
@@ -90,6 +100,7 @@ static int set_setting(struct config *c, enum config_level level, const char *wh
 		return err_prefix(err, "%s", where);
 	setting->value = text;
 	setting->level = level;
+	setting->where = place(c, where, value);
 	return 0;
 }
 

@@ -20,7 +20,13 @@ enum {
 	COMMAND_PUT = 4,
 	COMMAND_LIST = 8,
 	COMMAND_AUDIT = 16,
-	COMMAND_ALL = 31,
+	COMMAND_SHOW = 32,
+	COMMAND_STATS = 64,
+	COMMAND_CONFIG = 128,
+	COMMAND_CHECK = 256,
+	COMMAND_ALL = 511,
+	/* Those that choose among live entries and parked reads. */
+	COMMAND_CHOOSE = COMMAND_LIST | COMMAND_SHOW | COMMAND_STATS,
 };
 
 /* Where a value came from; a higher one wins, in whatever order they are set. */
@@ -41,6 +47,7 @@ struct config_list {
 struct config_setting {
 	const char *name, *value;
 	enum config_level level;
+	const char *where; /* the flag, the variable, FILE:LINE */
 };
 
 /* How the table's types are held: durations in microseconds, sizes in bytes. */
@@ -64,6 +71,7 @@ typedef int config_read_fn(void *arg, const char *path, struct buf *ret, struct 
 struct config {
 #define OPTION(field, key, type, ...) CONFIG_TYPE_##type field;
 #define SWITCH(field, name, type, ...) CONFIG_TYPE_##type field;
+#define ARGUMENT(field, ...) const char *field;
 #include "options.def"
 	struct key_rule key_rule;	      /* key.from */
 	struct read_names read_names;	      /* payload.fields */
@@ -73,6 +81,7 @@ struct config {
 	size_t n_kafka;
 
 	enum config_level level[CONFIG_OPTION_COUNT];
+	const char *where[CONFIG_OPTION_COUNT]; /* as of a setting; NULL: the default */
 	config_read_fn *read;
 	void *read_arg;
 	struct arena arena;
@@ -94,6 +103,22 @@ void config_free(struct config *c);
  */
 MUST_CHECK int config_committed_table(
 	struct arena *a, const struct config *c, const char **ret, struct err *err);
+
+/* Digits and ms, s, m, h or d; false where text is no such duration. */
+bool config_duration_parse(const char *text, int64_t *ret_us);
+
+/* One effective value, for people. */
+struct config_item {
+	const char *key, *value, *where;
+	enum config_level level;
+	bool fixed; /* the protocol rests on it: nobody may set it */
+};
+/*
+ * Everything that a configuration says, options first, then the settings for librdkafka, then those
+ * that are fixed. Secrets are masked but in sink.conninfo, which libpq alone can take apart.
+ * Borrows from c and arena.
+ */
+size_t config_items(const struct config *c, struct arena *arena, struct config_item **ret);
 
 /* The name nearest to text by edit distance; NULL where n is 0. */
 const char *config_nearest(const char *text, const char *const *names, size_t n);

@@ -66,7 +66,9 @@ static int set_switch(struct config *c, unsigned command, const struct config_en
 	value = value_of(w, flag, value, err);
 	if (!value)
 		return ERR_CONFIG;
-	return (e->type == TYPE_LIST ? add_to_list : config_value_set)(c, e, value, err);
+	if ((e->type == TYPE_LIST ? add_to_list : config_value_set)(c, e, value, err))
+		return err_prefix(err, "%.100s", flag);
+	return 0;
 }
 
 static int set_option(struct config *c, const char *key, const char *flag, const char *value,
@@ -162,18 +164,41 @@ static int letter_flags(
 	return 0;
 }
 
+/* A word that is no flag. */
+static int set_argument(struct config *c, unsigned command, const char *word, struct err *err)
+{
+	const struct config_entry *e = config_argument(command);
+	const char **held = e ? (const char **)((char *)c + e->at) : NULL;
+
+	if (!e)
+		return err_set(err, ERR_CONFIG,
+			"unexpected argument \"%.100s\"; flags begin with -, see --help", word);
+	if (*held)
+		return err_set(err, ERR_CONFIG,
+			"a second %s, \"%.100s\": give one; quote it where it holds blanks",
+			e->argument, word);
+	return config_value_set(c, e, word, err);
+}
+
 int config_flags(struct config *c, unsigned command, int argc, char *const *argv, struct err *err)
 {
 	struct words w = {.v = argv, .n = argc};
+	bool flags = true; /* until "--" */
 
 	while (w.at < w.n) {
 		const char *word = w.v[w.at++];
 		int r;
 
-		if (word[0] != '-' || !word[1] || strcmp(word, "--") == 0)
-			return err_set(err, ERR_CONFIG, "unexpected argument \"%.100s\"", word);
-		r = word[1] == '-' ? long_flag(c, command, word, &w, err)
-				   : letter_flags(c, command, word, &w, err);
+		if (flags && strcmp(word, "--") == 0) {
+			flags = false;
+			continue;
+		}
+		if (!flags || word[0] != '-' || !word[1])
+			r = set_argument(c, command, word, err);
+		else if (word[1] == '-')
+			r = long_flag(c, command, word, &w, err);
+		else
+			r = letter_flags(c, command, word, &w, err);
 		if (r)
 			return r;
 	}

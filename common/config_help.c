@@ -25,6 +25,10 @@ static void help_line(struct buf *out, const struct config_entry *e)
 
 void config_help_switches(struct buf *out, unsigned command)
 {
+	const struct config_entry *argument = config_argument(command);
+
+	if (argument)
+		buf_printf(out, "      %-32s %s\n", argument->argument, argument->text);
 	for (size_t i = 0; i < config_switches_n; i++)
 		if (config_switches[i].commands & command)
 			help_line(out, &config_switches[i]);

@@ -206,8 +206,8 @@ static int set_lines(struct config *c, enum config_level level, const char *path
 		number++;
 		if (!line.n || line.p[0] == '#' || (level == LEVEL_KAFKA_FILE && line.p[0] == '!'))
 			continue;
-		r = set_line(c, level, arena_printf(&c->arena, "%.200s line %u", path, number),
-			line, err);
+		r = set_line(
+			c, level, arena_printf(&c->arena, "%.200s:%u", path, number), line, err);
 		if (r)
 			return r;
 	}

@@ -22,11 +22,30 @@ const struct config_entry config_switches[] = {
 		.letter = (mark),                                                                  \
 		.at = offsetof(struct config, field),                                              \
 		.text = (doc),                                                                     \
+		.max = INT64_MAX,                                                                  \
 		.commands = (whose),                                                               \
 		.argument = (metavar)},
 #include "options.def"
 };
 const size_t config_switches_n = ARRAY_LEN(config_switches);
+
+static const struct config_entry arguments[] = {
+#define ARGUMENT(field, whose, metavar, doc)                                                       \
+	{.type = TYPE_TEXT,                                                                        \
+		.at = offsetof(struct config, field),                                              \
+		.text = (doc),                                                                     \
+		.commands = (whose),                                                               \
+		.argument = (metavar)},
+#include "options.def"
+};
+
+const struct config_entry *config_argument(unsigned command)
+{
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		if (arguments[i].commands & command)
+			return &arguments[i];
+	return NULL;
+}
 
 const struct config_pair config_fixed[] = {
 #define FIXED(name, value) {(name), (value)},

@@ -23,6 +23,12 @@ extern const struct config_entry config_options[CONFIG_OPTION_COUNT];
 extern const struct config_entry config_switches[];
 extern const size_t config_switches_n;
 
+/* The word that a command takes besides flags; NULL: none. */
+const struct config_entry *config_argument(unsigned command);
+/* A value of c as its text; NULL for an unset switch. */
+const char *config_value_text(
+	const struct config *c, const struct config_entry *e, struct arena *arena);
+
 struct config_pair {
 	const char *name, *value;
 };

@@ -56,6 +56,11 @@ static bool quantity_parse(const char *text, struct units units, int64_t *ret)
 	return false;
 }
 
+bool config_duration_parse(const char *text, int64_t *ret_us)
+{
+	return quantity_parse(text, units_of(TYPE_DURATION), ret_us);
+}
+
 /* In the largest unit that needs no fraction. */
 static const char *quantity_format(struct arena *a, struct units units, int64_t n)
 {
@@ -144,4 +149,33 @@ int config_value_set(
 		return quantity_set(c, e, text, ret, err);
 	}
 	return err_set(err, ERR_INTERNAL, "option %s has no type", e->name);
+}
+
+static const char *list_text(struct arena *arena, const struct config_list *list)
+{
+	CLEANUP(buf_free) struct buf text = {0};
+
+	for (size_t i = 0; i < list->n; i++)
+		buf_printf(&text, "%s%s", i ? "," : "", list->v[i]);
+	return arena_cstr(arena, slice_of(text.n ? text.p : (const uint8_t *)"", text.n));
+}
+
+const char *config_value_text(
+	const struct config *c, const struct config_entry *e, struct arena *arena)
+{
+	const void *at = (const char *)c + e->at;
+
+	switch (e->type) {
+	case TYPE_TEXT:
+		return *(const char *const *)at;
+	case TYPE_LIST:
+		return list_text(arena, at);
+	case TYPE_BOOL:
+		return *(const bool *)at ? "true" : "false";
+	case TYPE_DURATION:
+	case TYPE_SIZE:
+	case TYPE_COUNT:
+		break;
+	}
+	return quantity_format(arena, units_of(e->type), *(const int64_t *)at);
 }

@@ -273,7 +273,7 @@ Test(config, an_unknown_key_is_refused_with_the_nearest_name_and_its_place)
 	const struct files files = {{{"f", "# ours\n\npoison.cap = 5\npoision.cap = 6\n"}}};
 
 	refused(WORDS("-F", "f"), none, &files,
-		"f line 4: unknown key \"poision.cap\"; the nearest is \"poison.cap\"");
+		"f:4: unknown key \"poision.cap\"; the nearest is \"poison.cap\"");
 	refused(none, WORDS("METER_DLQ_POISON_CPA=5"), &no_files,
 		"METER_DLQ_POISON_CPA sets nothing; the nearest is METER_DLQ_POISON_CAP");
 	refused(WORDS("--poison-caps", "5"), none, &no_files,
@@ -326,7 +326,7 @@ Test(config, a_client_properties_file_of_java_clients_is_understood)
 	cr_assert_not(setting(&c, "sasl.jaas.config"));
 	config_free(&c);
 	refused(WORDS("--kafka-config", "f"), none,
-		&(struct files){{{"f", "a=1\nb=\\\n2\nacks=1\n"}}}, "f line 4: kafka.acks");
+		&(struct files){{{"f", "a=1\nb=\\\n2\nacks=1\n"}}}, "f:4: kafka.acks");
 	refused(WORDS("--kafka-config", "f"), none,
 		&(struct files){{{"f", "sasl.jaas.config=Module required;"}}},
 		"has no username in quotes; set sasl.username");
@@ -335,7 +335,7 @@ Test(config, a_client_properties_file_of_java_clients_is_understood)
 Test(config, a_line_without_an_equals_sign_is_refused_with_its_number)
 {
 	refused(WORDS("-F", "f"), none, &(struct files){{{"f", "\n  poison.cap 5\n"}}},
-		"f line 2: \"poison.cap 5\" is not \"key = value\"");
+		"f:2: \"poison.cap 5\" is not \"key = value\"");
 }
 
 Test(config, blanks_around_key_and_value_do_not_count_and_a_value_may_hold_equals_signs)
