@@ -25,4 +25,18 @@ void decimal_canonical(struct slice text, struct buf *out);
  */
 const char *decimal_from_binary(struct slice bytes, uint32_t scale, struct buf *out);
 
+/* An exact sum. Zero-initialise; decimal_sum_free releases. */
+struct decimal_sum {
+	int64_t *digits;
+	int low, n; /* position of the first digit; how many */
+};
+#define DECIMAL_SUM_POSITIONS 1000
+
+/* False where text is no decimal, or has a digit more than DECIMAL_SUM_POSITIONS places from the
+ * point, which no amount of energy has: then it is not in the sum. */
+bool decimal_sum_add(struct decimal_sum *s, struct slice text);
+/* Appends the sum in plain digits, without zeros that say nothing: "-12.5". */
+void decimal_sum_text(const struct decimal_sum *s, struct buf *out);
+void decimal_sum_free(struct decimal_sum *s);
+
 #endif

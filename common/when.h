@@ -11,4 +11,12 @@
  */
 const char *when_parse(struct arena *a, const char *text, int64_t now_us, int64_t *ret_us);
 
+/* A date alone: its midnight, UTC. */
+const char *when_parse_date(const char *text, int64_t *ret_us);
+
+#define WHEN_AGE_BYTES 24
+/* A duration in the largest unit that it has two of: "45s", "90m", "36h", "12d". What is negative
+ * is "0s". Returns ret. */
+const char *when_age(int64_t duration_us, char ret[static WHEN_AGE_BYTES]);
+
 #endif
