@@ -5,6 +5,7 @@
 #ifndef COMMON_ADVICE_H
 #define COMMON_ADVICE_H
 
+#include "mem.h"
 #include "record.h"
 
 /* What is known: the cause of a parked read, class and code of the last error (null: none). */
@@ -14,7 +15,7 @@ struct advice_subject {
 	struct slice class, code;
 };
 
-/* Literals: a clause without a full stop each. */
+/* Clauses without a full stop; literals or in the arena. */
 struct advice {
 	const char *why;
 	const char *next;
@@ -25,6 +26,6 @@ struct advice {
  * else the error: SQLSTATE, HTTP status, class of the exception, in this order. What to do depends
  * on whether the read is tried again by itself, waits parked, or can only be corrected.
  */
-struct advice advice_for(const struct advice_subject *s);
+struct advice advice_for(struct arena *a, const struct advice_subject *s);
 
 #endif

@@ -1,148 +1,337 @@
-/* list: live entries or parked reads, as the topics have them. Partition by partition: one pass for
- * the tickets, one that prints the records that a ticket points to. */
+/*
+ * list: live entries or parked reads, as the topics have them, those first that failed last longest
+ * ago. Which ones, is known after one walk; a second one, or several where they do not all fit into
+ * memory, fetches and prints them in order.
+ */
 #include "command.h"
-#include "inspection.h"
-#include "instant.h"
-#include "key.h"
+#include "hash.h"
+#include "output.h"
 #include "record_json.h"
-#include "utf8.h"
+#include "selection.h"
+#include "visible.h"
+#include "when.h"
+
+#include "instant.h"
 
 #include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
 
-struct listing {
-	struct inspection *in;
-	struct partition partition;
-	struct arena arena; /* of one line */
+#define CHUNK_BYTES ((size_t)64 * 1024 * 1024)
+#define ERROR_COLUMNS 12
+#define KEY_BYTES_MAX 65536
+
+struct match {
+	int64_t last_us, offset;
+	int32_t partition;
+	uint32_t bytes;
 };
 
-static int fold(void *arg, const struct log_message *m, struct err *err)
-{
-	struct listing *l = arg;
-	const struct fold_rules *rules = &l->in->rules;
-	int r = (m->topic == TOPIC_DLQ ? fold_dlq : fold_parked)(
-		&l->partition, rules, m->key, m->value, m->offset, err);
+struct listing {
+	struct selection selection;
+	bool parked;
+	const struct config *config;
+	struct match *matches;
+	size_t n, cap;
+	int attempts_width, why_width, error_width; /* of the columns */
+	struct match *chunk;			    /* in order of partition and offset */
+	struct slice *values;			    /* of the chunk's matches, in that order */
+	size_t n_chunk;
+	struct arena chunk_arena, row_arena;
+	struct csv csv;
+};
 
-	return topic_reader_pass(&l->in->reader, m, r, err);
+static void listing_close(struct listing *l)
+{
+	selection_close(&l->selection);
+	free(l->matches);
+	free(l->chunk);
+	free(l->values);
+	arena_free(&l->chunk_arena);
+	arena_free(&l->row_arena);
+	buf_free(&l->csv.out);
 }
 
-/* Whether the record at offset is the one that stands for its read. A live one comes before a
- * parked one. */
-static bool stands(const struct listing *l, const struct record *r, int64_t offset)
-{
-	const struct ticket *t = tickets_find(&l->partition.tickets,
-		hash_key(&l->in->rules.seed, r->idempotency_key), r->content);
-	enum ticket_state wanted = l->in->config->parked ? TICKET_PARKED : TICKET_LIVE;
+/* --- one row --- */
 
-	return t && t->state == wanted && t->offset == offset;
+static struct slice code_of(const struct record *r)
+{
+	return slice_is_null(r->error.code) ? r->error.class : r->error.code;
 }
 
-/* --- text --- */
-
-/* One word on one line, whatever the bytes are. */
-static const char *word(struct arena *a, struct slice s, size_t max)
+static const char *why_of(const struct chosen *c)
 {
-	uint32_t cut = 0;
-	char *text = arena_cstr(a, utf8_clean(a, s, max, &cut));
-
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
-	return cut ? arena_printf(a, "%s...", text) : text;
+	return c->parked ? cause_name(c->event.cause) : reason_name(c->event.entry.reason);
 }
 
-static void print_heading(bool parked)
+static void print_text(struct listing *l, const struct chosen *c)
 {
-	printf("%-42s %-17s %8s  %-27s %-27s %-27s %s\n", "KEY", parked ? "CAUSE" : "REASON",
-		"ATTEMPTS", "FIRST SEEN", "LAST SEEN", parked ? "PARKED" : "DUE", "ERROR");
+	const struct record *r = &c->event.entry;
+	int64_t now_us = l->selection.now_us;
+	const char *key = visible(&l->row_arena, r->idempotency_key, KEY_BYTES_MAX);
+	char last[WHEN_AGE_BYTES], when[WHEN_AGE_BYTES];
+	int column;
+
+	when_age(now_us - r->last_seen_us, last);
+	when_age(c->parked ? now_us - c->event.at_us : r->due_us - now_us, when);
+	column = printf("%4s %*s %*u %-*s %-*s ", last, c->parked ? 6 : 4,
+		!c->parked && r->due_us <= now_us ? "now" : when, l->attempts_width, r->attempts,
+		l->why_width, why_of(c), l->error_width,
+		visible(&l->row_arena, code_of(r), ERROR_COLUMNS));
+	output_last_column(column, key);
 }
 
-static void print_text(struct listing *l, const struct record *r, const char *why, int64_t when_us)
+static void print_heading(const struct listing *l)
 {
-	char first[INSTANT_TEXT_BYTES], last[INSTANT_TEXT_BYTES], when[INSTANT_TEXT_BYTES];
-	struct slice code = slice_is_null(r->error.code) ? r->error.class : r->error.code;
-
-	instant_format(r->first_seen_us, first);
-	instant_format(r->last_seen_us, last);
-	instant_format(when_us, when);
-	printf("%-42s %-17s %8u  %-27s %-27s %-27s %s\n", word(&l->arena, r->idempotency_key, 200),
-		why, r->attempts, first, last, when,
-		slice_is_null(code) ? "-" : word(&l->arena, code, 60));
+	printf("%4s %*s %*s %-*s %-*s %s\n", "LAST", l->parked ? 6 : 4,
+		l->parked ? "PARKED" : "DUE", l->attempts_width, "N", l->why_width,
+		l->parked ? "CAUSE" : "REASON", l->error_width, "ERROR", "KEY");
 }
 
-/* --- both --- */
-
-static void print_json(json_t *o)
+static void add_instant(struct csv *csv, int64_t us)
 {
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
+	char text[INSTANT_TEXT_BYTES];
+
+	instant_format(us, text);
+	csv_add_text(csv, text);
 }
 
-static int print_entry(void *arg, const struct log_message *m, struct err *err)
-{
-	struct listing *l = arg;
-	struct record record;
+static const char *const csv_columns[] = {"idempotency_key", "state", "cause", "reason", "attempts",
+	"replays", "first_seen_utc", "last_seen_utc", "due_utc", "parked_utc", "meter_id",
+	"read_at", "sequence", "kwh", "reading_type", "quality", "unreadable", "error_class",
+	"error_code", "error_message", "source_topic", "source_partition", "source_offset"};
 
-	if (slice_is_null(m->value) || key_is_checkpoint(m->key) ||
-		record_decode(m->value, &record, err) || !stands(l, &record, m->offset))
-		return 0;
-	arena_reset(&l->arena);
-	if (l->in->config->json)
-		print_json(record_json(&record));
+static void print_csv_heading(struct csv *csv)
+{
+	for (size_t i = 0; i < ARRAY_LEN(csv_columns); i++)
+		csv_add_text(csv, csv_columns[i]);
+	csv_end_row(csv);
+	output_csv(csv);
+}
+
+static void add_read(struct csv *csv, const struct read_view *view)
+{
+	const struct meter_read *read = &view->read;
+
+	csv_add(csv, view->meter);
+	if (view->has_time)
+		add_instant(csv, view->read_at_us);
 	else
-		print_text(l, &record, reason_name(record.reason), record.due_us);
+		csv_add(csv, SLICE_NULL);
+	if (view->unreadable) {
+		for (int i = 0; i < 4; i++) /* sequence to quality */
+			csv_add(csv, SLICE_NULL);
+		csv_add_text(csv, view->unreadable);
+		return;
+	}
+	csv_add_number(csv, read->sequence);
+	csv_add(csv, read->kwh);
+	csv_add(csv, read->reading_type);
+	csv_add(csv, read->quality);
+	csv_add(csv, SLICE_NULL);
+}
+
+static void print_csv(struct csv *csv, const struct chosen *c)
+{
+	const struct record *r = &c->event.entry;
+
+	csv_add(csv, r->idempotency_key);
+	csv_add_text(csv, c->parked ? "parked" : "live");
+	csv_add_text(csv, c->parked ? cause_name(c->event.cause) : NULL);
+	csv_add_text(csv, reason_name(r->reason));
+	csv_add_number(csv, r->attempts);
+	csv_add_number(csv, r->replays);
+	add_instant(csv, r->first_seen_us);
+	add_instant(csv, r->last_seen_us);
+	if (c->parked)
+		csv_add(csv, SLICE_NULL);
+	else
+		add_instant(csv, r->due_us);
+	if (c->parked)
+		add_instant(csv, c->event.at_us);
+	else
+		csv_add(csv, SLICE_NULL);
+	add_read(csv, &c->view);
+	csv_add(csv, r->error.class);
+	csv_add(csv, r->error.code);
+	csv_add(csv, r->error.message);
+	csv_add(csv, r->dead_letter.topic);
+	csv_add_number(csv, r->dead_letter.partition);
+	csv_add_number(csv, r->dead_letter.offset);
+	csv_end_row(csv);
+	output_csv(csv);
+}
+
+static void print_chosen(struct listing *l, const struct chosen *c)
+{
+	if (l->config->json)
+		output_json(c->parked ? parked_json(&c->event) : record_json(&c->event.entry));
+	else if (l->config->csv)
+		print_csv(&l->csv, c);
+	else
+		print_text(l, c);
+}
+
+/* --- which ones --- */
+
+static void widen(int *width, size_t n)
+{
+	if ((int)n > *width)
+		*width = (int)n;
+}
+
+static int add_match(void *arg, const struct chosen *c, struct err *err)
+{
+	struct listing *l = arg;
+	struct arena *a = &l->row_arena;
+
+	(void)err;
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 1024;
+		l->matches = mem_realloc(l->matches, l->cap * sizeof(*l->matches));
+	}
+	l->matches[l->n++] = (struct match){
+		c->event.entry.last_seen_us, c->offset, c->partition, (uint32_t)c->bytes};
+	arena_reset(a);
+	widen(&l->attempts_width, strlen(arena_printf(a, "%u", c->event.entry.attempts)));
+	widen(&l->why_width, strlen(why_of(c)));
+	widen(&l->error_width, visible_width(visible(a, code_of(&c->event.entry), ERROR_COLUMNS)));
 	return 0;
 }
 
-static int print_parked(void *arg, const struct log_message *m, struct err *err)
+static int by_place(const void *x, const void *y)
+{
+	const struct match *a = x, *b = y;
+
+	if (a->partition != b->partition)
+		return a->partition < b->partition ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static int by_last_seen(const void *x, const void *y)
+{
+	const struct match *a = x, *b = y;
+
+	if (a->last_us != b->last_us)
+		return a->last_us < b->last_us ? -1 : 1;
+	return by_place(x, y);
+}
+
+/* --- printing them --- */
+
+static int keep(void *arg, const struct log_message *m, struct err *err)
 {
 	struct listing *l = arg;
-	struct parked parked;
+	const struct match wanted = {.partition = m->partition, .offset = m->offset};
+	const struct match *found =
+		bsearch(&wanted, l->chunk, l->n_chunk, sizeof(*l->chunk), by_place);
 
-	if (parked_decode(m->value, &parked, err) || !stands(l, &parked.entry, m->offset))
-		return 0;
-	arena_reset(&l->arena);
-	if (l->in->config->json)
-		print_json(parked_json(&parked));
-	else
-		print_text(l, &parked.entry, cause_name(parked.cause), parked.at_us);
+	(void)err;
+	if (found)
+		l->values[found - l->chunk] = arena_dup(&l->chunk_arena, m->value);
 	return 0;
 }
 
-static int list_partition(struct listing *l, struct err *err)
+/* One range of each partition that has some of the chunk. */
+static size_t chunk_ranges(const struct listing *l, struct log_range *ret)
 {
-	bool parked = l->in->config->parked;
-	struct topic_reader *reader = &l->in->reader;
-	struct log_range dlq, events;
-	int32_t n = l->partition.number;
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n_chunk; i++) {
+		const struct match *m = &l->chunk[i];
+
+		if (i == 0 || m->partition != l->chunk[i - 1].partition)
+			ret[n++] = (struct log_range){
+				l->parked ? TOPIC_PARKED : TOPIC_DLQ, m->partition, m->offset, 0};
+		ret[n - 1].to = m->offset + 1;
+	}
+	return n;
+}
+
+static int print_chunk(struct listing *l, const struct match *v, size_t n, struct err *err)
+{
+	struct selection *s = &l->selection;
+	AUTO_FREE struct log_range *ranges =
+		mem_zalloc((size_t)s->in.rules.partitions * sizeof(*ranges));
 	int r;
 
-	/* The DLQ first: a read that is parked meanwhile shows up twice rather than not at all. */
-	if ((r = topic_reader_whole(reader, TOPIC_DLQ, n, &dlq, err)) ||
-		(r = topic_reader_read(reader, &dlq, 1, fold, l, err)) ||
-		(r = topic_reader_whole(reader, TOPIC_PARKED, n, &events, err)) ||
-		(r = topic_reader_read(reader, &events, 1, fold, l, err)))
-		return r;
-	if ((parked ? l->partition.tickets.parked : l->partition.tickets.live) == 0)
-		return 0;
-	return topic_reader_read(
-		reader, parked ? &events : &dlq, 1, parked ? print_parked : print_entry, l, err);
+	arena_reset(&l->chunk_arena);
+	l->n_chunk = n;
+	l->chunk = mem_realloc(l->chunk, n * sizeof(*l->chunk));
+	l->values = mem_realloc(l->values, n * sizeof(*l->values));
+	memcpy(l->chunk, v, n * sizeof(*v));
+	memset(l->values, 0, n * sizeof(*l->values));
+	qsort(l->chunk, n, sizeof(*l->chunk), by_place);
+	r = topic_reader_read(&s->in.reader, ranges, chunk_ranges(l, ranges), keep, l, err);
+	for (size_t i = 0; i < n && !r; i++) {
+		const struct match *at = bsearch(&v[i], l->chunk, n, sizeof(*l->chunk), by_place);
+		struct chosen c;
+
+		arena_reset(&l->row_arena);
+		if (selection_decode(s, &l->row_arena, l->parked, l->values[at - l->chunk], &c))
+			print_chosen(l, &c);
+	}
+	return r;
+}
+
+static int print_all(struct listing *l, size_t n, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0, next; i < n && !r; i = next) {
+		size_t bytes = 0;
+
+		for (next = i; next < n && (next == i || bytes < CHUNK_BYTES); next++)
+			bytes += l->matches[next].bytes;
+		r = print_chunk(l, &l->matches[i], next - i, err);
+	}
+	return r;
+}
+
+static void say_count(const struct listing *l, size_t shown)
+{
+	const char *what = l->parked   ? l->n == 1 ? "parked read" : "parked reads"
+			   : l->n == 1 ? "live entry"
+				       : "live entries";
+
+	if (shown < l->n)
+		say("%zu of %zu %s", shown, l->n, what);
+	else
+		say("%zu %s", l->n, what);
+}
+
+static int check_flags(const struct config *config, struct err *err)
+{
+	if (config->json && config->csv)
+		return err_set(err, ERR_CONFIG, "--json and --csv: give one of them");
+	if (config->chosen_cause && !config->parked)
+		return err_set(err, ERR_CONFIG,
+			"--cause is of parked reads: add --parked; live entries have a --reason");
+	return 0;
 }
 
 int cmd_list(const struct config *config, struct err *err)
 {
-	CLEANUP(inspection_close) struct inspection in;
-	int r = inspection_open(&in, config, err);
+	CLEANUP(listing_close)
+	struct listing l = {.config = config,
+		.parked = config->parked,
+		.attempts_width = 1,
+		.why_width = 6,
+		.error_width = 5};
+	size_t shown;
+	int r;
 
-	if (!r && !config->json && isatty(STDOUT_FILENO))
-		print_heading(config->parked);
-	for (int32_t p = 0; !r && p < in.rules.partitions; p++) {
-		struct listing l = {.in = &in, .partition = {.number = p}};
-
-		r = list_partition(&l, err);
-		partition_free(&l.partition);
-		arena_free(&l.arena);
-	}
+	if ((r = check_flags(config, err)) || (r = selection_open(&l.selection, config, err)) ||
+		(r = selection_walk(&l.selection, l.parked, add_match, &l, err)))
+		return r;
+	if (l.n)
+		qsort(l.matches, l.n, sizeof(*l.matches), by_last_seen);
+	shown = config->limit && (size_t)config->limit < l.n ? (size_t)config->limit : l.n;
+	if (config->csv)
+		print_csv_heading(&l.csv);
+	else if (!config->json)
+		print_heading(&l);
+	r = print_all(&l, shown, err);
+	if (!r)
+		say_count(&l, shown);
 	return r;
 }

@@ -19,7 +19,13 @@ static const struct command commands[] = {
 	{"init", COMMAND_INIT, "create the topics and install the SQL", cmd_init},
 	{"put", COMMAND_PUT, "dead-letter the reads on stdin, one KEY<TAB>PAYLOAD a line", cmd_put},
 	{"list", COMMAND_LIST, "list live entries or parked reads", cmd_list},
+	{"show", COMMAND_SHOW, "show all there is of a read: show KEY, or show --meter M --day D",
+		cmd_show},
+	{"stats", COMMAND_STATS, "count reads, meters and energy, and say what to do", cmd_stats},
 	{"audit", COMMAND_AUDIT, "prove that no dead letter is missing", cmd_audit},
+	{"config", COMMAND_CONFIG, "print the configuration in effect and where it comes from",
+		cmd_config},
+
 };
 
 void say(const char *fmt, ...)

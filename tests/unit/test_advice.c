@@ -38,7 +38,10 @@ static const struct {
 	{PARKED(CAUSE_CONFLICT, "postgres", "23514"), "other content is committed", "compare both"},
 	{PARKED(CAUSE_MALFORMED, "malformed", ""), "cannot be understood", "payload.fields"},
 	{PARKED(CAUSE_POISON_CAP, "postgres", "23503"), "unknown meter",
-		"then have its dead letter read again"},
+		"load the master data, then have its dead letter read again"},
+	{LIVE("postgres", "23503"), "unknown meter", "load the master data; it is tried again"},
+	{PARKED(CAUSE_POISON_CAP, "postgres", "22003"), "column's range",
+		"read again (README, \"Replaying a dead-letter topic\"); or put a corrected read"},
 	/* What is tried again while it is live must be read again once it is parked ... */
 	{PARKED(CAUSE_POISON_CAP, "java.net.SocketTimeoutException", ""), "waited too long",
 		"have its dead letter read again"},
@@ -51,12 +54,14 @@ static const struct {
 
 Test(advice, is_by_cause_then_sqlstate_then_status_then_class)
 {
+	CLEANUP(arena_free) struct arena arena = {0};
+
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
 		struct advice_subject s = table[i].subject;
 
 		if (!s.class.n)
 			s.class = SLICE_NULL;
-		struct advice a = advice_for(&s);
+		struct advice a = advice_for(&arena, &s);
 
 		cr_expect(strstr(a.why, table[i].why), "%zu: %s", i, a.why);
 		cr_expect(strstr(a.next, table[i].next), "%zu: %s", i, a.next);
@@ -65,16 +70,18 @@ Test(advice, is_by_cause_then_sqlstate_then_status_then_class)
 
 Test(advice, says_something_about_every_cause_and_every_sqlstate_class)
 {
+	CLEANUP(arena_free) struct arena arena = {0};
+
 	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
 		struct advice_subject s = {.parked = true, .cause = (enum cause)cause};
-		struct advice a = advice_for(&s);
+		struct advice a = advice_for(&arena, &s);
 
 		cr_expect(*a.why && *a.next, "%s", cause_name((enum cause)cause));
 	}
 	for (int class = 0; class < 100; class ++) {
 		char code[6] = {(char)('0' + class / 10), (char)('0' + class % 10), '0', '0', '1'};
 		struct advice_subject s = {.class = SLICE_LIT("postgres"), .code = slice_str(code)};
-		struct advice a = advice_for(&s);
+		struct advice a = advice_for(&arena, &s);
 
 		cr_expect(*a.why && *a.next, "%s", code);
 	}

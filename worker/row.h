@@ -1,0 +1,21 @@
+/* row.h: the committed row of one key, for people. One thread. */
+#ifndef WORKER_ROW_H
+#define WORKER_ROW_H
+
+#include "err.h"
+#include "meter_read.h"
+
+#include <libpq-fe.h>
+
+struct row {
+	bool found;
+	struct meter_read read; /* attributes as jsonb has them */
+	int64_t committed_us;
+	bool same_attributes; /* as those that were asked about */
+};
+
+/* In the arena. attributes: JSON, or null. The errors say what right is needed. */
+MUST_CHECK int row_find(PGconn *pg, struct arena *a, struct slice key, struct slice attributes,
+	struct row *ret, struct err *err);
+
+#endif
