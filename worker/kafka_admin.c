@@ -130,6 +130,38 @@ static rd_kafka_AdminOptions_t *options_new(struct kafka_admin *a, rd_kafka_admi
 	return options;
 }
 
+int kafka_admin_group(
+	struct kafka_admin *a, const char *group, struct kafka_group_state *ret, struct err *err)
+{
+	CLEANUP(options_destroyp)
+	rd_kafka_AdminOptions_t *options = options_new(a, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS);
+	CLEANUP(event_destroyp) rd_kafka_event_t *event = NULL;
+	const rd_kafka_ConsumerGroupDescription_t **groups;
+	const rd_kafka_error_t *failure;
+	rd_kafka_resp_err_t error;
+	size_t n;
+
+	rd_kafka_DescribeConsumerGroups(a->handle.rk, &group, 1, options, a->queue);
+	event = await(a, &error);
+	if (!event)
+		return err_set(err, kafka_err_class(error), "describing group %s: %s", group,
+			rd_kafka_err2str(error));
+	groups = rd_kafka_DescribeConsumerGroups_result_groups(
+		rd_kafka_event_DescribeConsumerGroups_result(event), &n);
+	if (n != 1)
+		return err_set(err, ERR_INTERNAL, "Kafka described %zu groups, not %s", n, group);
+	failure = rd_kafka_ConsumerGroupDescription_error(groups[0]);
+	if (failure && rd_kafka_error_code(failure))
+		return err_set(err, kafka_err_class(rd_kafka_error_code(failure)),
+			"describing group %s: %s", group, rd_kafka_error_string(failure));
+	*ret = (struct kafka_group_state){
+		.name = rd_kafka_consumer_group_state_name(
+			rd_kafka_ConsumerGroupDescription_state(groups[0])),
+		.members = rd_kafka_ConsumerGroupDescription_member_count(groups[0]),
+	};
+	return 0;
+}
+
 static void copy_settings(struct arena *arena, const rd_kafka_ConfigResource_t *resource,
 	struct kafka_topic_settings *ret)
 {

@@ -16,6 +16,14 @@ void kafka_admin_freep(struct kafka_admin **a);
 MUST_CHECK int kafka_admin_partitions(
 	struct kafka_admin *a, const char *topic, int32_t *ret, struct err *err);
 
+/* A group as its coordinator has it: "Stable", "Empty", ... ; "Dead" where it never was. */
+struct kafka_group_state {
+	const char *name; /* static */
+	size_t members;
+};
+MUST_CHECK int kafka_admin_group(
+	struct kafka_admin *a, const char *group, struct kafka_group_state *ret, struct err *err);
+
 struct kafka_topic_settings {
 	struct kafka_pair *v;
 	size_t n;

@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	{"audit", COMMAND_AUDIT, "prove that no dead letter is missing", cmd_audit},
 	{"config", COMMAND_CONFIG, "print the configuration in effect and where it comes from",
 		cmd_config},
+	{"check", COMMAND_CHECK, "check Kafka, Postgres, topics and rights, and say what to do",
+		cmd_check},
 
 };
 

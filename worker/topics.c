@@ -212,22 +212,27 @@ static void check_partitions(struct checker *c, int topic)
 			t->kafka->topics[topic], is, t->kafka->topics[TOPIC_DLQ], n);
 }
 
-unsigned topics_check(const struct topics *t, topics_tell_fn *tell, void *arg)
+unsigned topics_check_topic(const struct topics *t, int topic, topics_tell_fn *tell, void *arg)
 {
 	struct checker c = {.topics = t, .tell = tell, .arg = arg};
 
-	for (int i = 0; i < (int)t->kafka->n_topics; i++) {
-		if (!t->partitions[i]) {
-			say(&c, true, "topic %s does not exist; run `meter-dlq init`",
-				t->kafka->topics[i]);
-			continue;
-		}
-		if (i >= TOPIC_SOURCE)
-			continue;
-		check_partitions(&c, i);
-		check_settings(&c, i);
-		check_bytes(&c, i);
-		check_replication(&c, i);
+	if (!t->partitions[topic]) {
+		say(&c, true, "topic %s does not exist; run `meter-dlq init`",
+			t->kafka->topics[topic]);
+	} else if (topic < TOPIC_SOURCE) {
+		check_partitions(&c, topic);
+		check_settings(&c, topic);
+		check_bytes(&c, topic);
+		check_replication(&c, topic);
 	}
 	return c.breaks;
+}
+
+unsigned topics_check(const struct topics *t, topics_tell_fn *tell, void *arg)
+{
+	unsigned breaks = 0;
+
+	for (int i = 0; i < (int)t->kafka->n_topics; i++)
+		breaks += topics_check_topic(t, i, tell, arg);
+	return breaks;
 }

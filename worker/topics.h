@@ -28,6 +28,8 @@ const struct kafka_pair *topics_settings(
 
 /* One thing that is wrong. breaks: reads could be lost; else it is only advice. */
 typedef void topics_tell_fn(void *arg, bool breaks, const char *text);
+/* The same of one topic. */
+unsigned topics_check_topic(const struct topics *t, int topic, topics_tell_fn *tell, void *arg);
 /* Tells what is wrong with them and how to mend it; returns how many of it break the protocol. */
 unsigned topics_check(const struct topics *t, topics_tell_fn *tell, void *arg);
 
