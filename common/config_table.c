@@ -31,7 +31,8 @@ const size_t config_switches_n = ARRAY_LEN(config_switches);
 
 static const struct config_entry arguments[] = {
 #define ARGUMENT(field, whose, metavar, doc)                                                       \
-	{.type = TYPE_TEXT,                                                                        \
+	{.name = "",                                                                               \
+		.type = TYPE_TEXT,                                                                 \
 		.at = offsetof(struct config, field),                                              \
 		.text = (doc),                                                                     \
 		.commands = (whose),                                                               \

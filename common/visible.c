@@ -63,11 +63,16 @@ const char *visible(struct arena *a, struct slice s, size_t max)
 	return out.n ? arena_cstr(a, slice_of(out.p, out.n)) : "";
 }
 
+size_t visible_width_n(const char *text, size_t n)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < n; i++)
+		width += ((uint8_t)text[i] & 0xC0) != 0x80;
+	return width;
+}
+
 size_t visible_width(const char *text)
 {
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += ((uint8_t)*text & 0xC0) != 0x80;
-	return n;
+	return visible_width_n(text, strlen(text));
 }

@@ -13,5 +13,6 @@ const char *visible(struct arena *a, struct slice s, size_t max);
 
 /* How many characters it has. */
 size_t visible_width(const char *text);
+size_t visible_width_n(const char *text, size_t n); /* its first n bytes */
 
 #endif

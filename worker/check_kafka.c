@@ -18,13 +18,22 @@ struct kafka_check {
 	bool all_described;
 };
 
+/* The name that the brokers know us by, where the configuration tells. */
+static const char *principal(const struct config *config)
+{
+	for (size_t i = 0; i < config->n_kafka; i++)
+		if (strcmp(config->kafka[i].name, "sasl.username") == 0)
+			return config->kafka[i].value;
+	return "NAME";
+}
+
 static const char *acl(
 	struct kafka_check *k, const char *resource, const char *name, const char *operation)
 {
 	return arena_printf(&k->c->arena,
 		"kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --%s %s "
 		"--operation %s",
-		k->kafka.bootstrap_servers, "NAME", resource, name, operation);
+		k->kafka.bootstrap_servers, principal(k->c->config), resource, name, operation);
 }
 
 static const char *brokers_todo(struct kafka_check *k)
@@ -113,6 +122,7 @@ static void tell(void *arg, bool breaks, const char *text)
 static void check_topic(struct kafka_check *k, int topic)
 {
 	int32_t n = k->topics.partitions[topic];
+	const char *policy, *retention;
 
 	if (n < 0)
 		return;
@@ -121,9 +131,10 @@ static void check_topic(struct kafka_check *k, int topic)
 		if (topics_check_topic(&k->topics, topic, tell, k))
 			return;
 	}
-	check_ok(k->c, "topic %s: %d partitions, cleanup.policy=%s, retention.ms=%s",
-		k->kafka.topics[topic], n, setting(k, topic, "cleanup.policy"),
-		setting(k, topic, "retention.ms"));
+	policy = setting(k, topic, "cleanup.policy");
+	retention = strcmp(policy, "compact") == 0 ? "delete.retention.ms" : "retention.ms";
+	check_ok(k->c, "topic %s: partitions %d, cleanup.policy=%s, %s=%s", k->kafka.topics[topic],
+		n, policy, retention, setting(k, topic, retention));
 }
 
 /* --- rights --- */
@@ -165,7 +176,7 @@ static void check_group(struct kafka_check *k)
 		check_failed(k->c, r, &err,
 			r == ERR_CONFIG ? acl(k, "group", group, "Read") : brokers_todo(k));
 	else
-		check_ok(k->c, "group %s: %zu members, %s", group, state.members, state.name);
+		check_ok(k->c, "group %s: %s, members %zu", group, state.name, state.members);
 }
 
 /* A pending transaction answers late; that is no fault. */

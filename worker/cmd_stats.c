@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define GROUP_BYTES_MAX 4096
+#define NOTE_COLUMNS 9
 #define DATE_BYTES 10 /* 2026-07-17 */
 /* Reading types become columns of CSV. */
 #define CSV_TYPES_MAX 200
@@ -158,15 +159,15 @@ static void print_notes(const struct counting *c, struct arena *a, const struct 
 	struct advice advice = advice_for(a, &row->subject);
 
 	if (row->unknown_meters)
-		output_wrapped("meter unknown",
-			arena_printf(a, "%llu reads", (unsigned long long)row->unknown_meters), 9);
+		printf("%*s%llu of %llu without a known meter\n", NOTE_COLUMNS, "",
+			(unsigned long long)row->unknown_meters, (unsigned long long)row->reads);
 	if (row->unreadable)
-		output_wrapped("no amount",
-			arena_printf(a, "%llu reads", (unsigned long long)row->unreadable), 9);
-	if (!c->by->advice || (c->by->cause_only && !row->parked) || !row->reads)
+		printf("%*s%llu of %llu without a readable amount\n", NOTE_COLUMNS, "",
+			(unsigned long long)row->unreadable, (unsigned long long)row->reads);
+	if (!c->by->advice || (c->by->cause_only && !row->parked))
 		return;
-	output_wrapped("why", advice.why, 9);
-	output_wrapped("next", advice.next, 9);
+	output_wrapped("         why:  ", advice.why, NOTE_COLUMNS + 6);
+	output_wrapped("         next: ", advice.next, NOTE_COLUMNS + 6);
 }
 
 static void print_text(struct counting *c, struct arena *a, const struct tally_row *row)

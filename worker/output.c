@@ -33,18 +33,23 @@ void output_last_column(int columns, const char *text)
 	printf("%s%s\n", fits ? "" : "\n  ", text);
 }
 
-void output_wrapped(const char *label, const char *text, int indent)
+void output_wrapped(const char *prefix, const char *text, int indent)
 {
-	int column = printf("%*s%s:", indent, "", label);
+	size_t column = visible_width(prefix);
 
+	printf("%s", prefix);
 	for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
-		size_t n = strcspn(p, " "), width = 0;
+		size_t n = strcspn(p, " "), width = visible_width_n(p, n);
 
-		for (size_t i = 0; i < n; i++)
-			width += ((uint8_t)p[i] & 0xC0) != 0x80;
-		if (column + 1 + (int)width > OUTPUT_COLUMNS)
-			column = printf("\n%*s", indent + 1, "") - 1;
-		column += printf(" %.*s", (int)n, p) - (int)(n - width);
+		if (column > (size_t)indent && column + 1 + width > OUTPUT_COLUMNS) {
+			printf("\n%*s", indent, "");
+			column = (size_t)indent;
+		} else if (p > text) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", (int)n, p);
+		column += width;
 		p += n;
 	}
 	putchar('\n');

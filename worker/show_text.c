@@ -24,6 +24,15 @@ static void line(const char *label, const char *text)
 	printf("  %-*s %s\n", LABEL_COLUMNS, label, text);
 }
 
+/* The same of prose, which may be broken between words. */
+static void text_line(const char *label, const char *text)
+{
+	char prefix[LABEL_COLUMNS + 4];
+
+	snprintf(prefix, sizeof(prefix), "  %-*s ", LABEL_COLUMNS, label);
+	output_wrapped(prefix, text, LABEL_COLUMNS + 3);
+}
+
 /* "2026-07-17T08:00:00Z, 3d ago" */
 static const char *moment(const struct showing *s, struct shown *x, int64_t us)
 {
@@ -70,18 +79,19 @@ static void print_advice(struct shown *x)
 		.code = event->entry.error.code};
 	struct advice advice = advice_for(&x->arena, &subject);
 
-	output_wrapped("why", advice.why, 2);
-	output_wrapped("next", advice.next, 2);
+	text_line("why", advice.why);
+	text_line("next", advice.next);
 }
 
 static void print_error(struct shown *x, const struct record_error *e)
 {
 	if (slice_is_null(e->class))
 		return;
-	line("error", arena_printf(&x->arena, "%s %s", clean(x, e->class),
-			      slice_is_null(e->code) ? "" : clean(x, e->code)));
+	line("error", slice_is_null(e->code) ? clean(x, e->class)
+					     : arena_printf(&x->arena, "%s %s", clean(x, e->class),
+						       clean(x, e->code)));
 	if (e->message.n)
-		line("", clean(x, e->message));
+		text_line("", clean(x, e->message));
 }
 
 static void print_parked(struct shown *x)
@@ -127,8 +137,8 @@ static void print_read(struct shown *x)
 	const char *label = "read";
 
 	if (x->chosen.view.unreadable) {
-		line(label, arena_printf(&x->arena, "cannot be read: %s",
-				    clean(x, slice_str(x->chosen.view.unreadable))));
+		text_line(label, arena_printf(&x->arena, "cannot be read: %s",
+					 clean(x, slice_str(x->chosen.view.unreadable))));
 		return;
 	}
 	for (int f = 0; f < READ_FIELD_COUNT; f++, label = "")
@@ -206,7 +216,7 @@ static void print_history(const struct showing *s, const struct shown *x)
 {
 	const struct history *h = &s->history;
 
-	line("history", "");
+	puts("  history");
 	for (size_t i = 0; i < h->n_events; i++)
 		if (h->events[i].key == x->read->key)
 			print_event(s, &h->events[i]);
