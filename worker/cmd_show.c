@@ -138,14 +138,25 @@ static int status(struct showing *s, struct err *err)
 	return STATUS_SOME_FAILED;
 }
 
+static int check_flags(const struct config *config, struct err *err)
+{
+	CLEANUP(arena_free) struct arena a = {0};
+	struct filter filter;
+	int r = filter_parse(&a, config, clock_now_us(clock_system()), &filter, err);
+
+	if (!r && !config->show_key && !filter.any)
+		r = err_set(err, ERR_CONFIG,
+			"show what? Give a KEY, or filters such as --meter M --day D");
+	return r;
+}
+
 int cmd_show(const struct config *config, struct err *err)
 {
 	CLEANUP(showing_close) struct showing s = {.config = config};
-	int r = selection_open(&s.selection, config, err);
+	int r = check_flags(config, err);
 
-	if (!r && !config->show_key && !s.selection.filter.any)
-		r = err_set(err, ERR_CONFIG,
-			"show what? Give a KEY, or filters such as --meter M --day D");
+	if (!r)
+		r = selection_open(&s.selection, config, err);
 	if (!r)
 		r = find_keys(&s, err);
 	if (!r)

@@ -105,7 +105,7 @@ static int print_help(const struct command *command)
 	buf_printf(&out, "usage: meter-dlq %s %s[FLAGS]\n%s\n\n", command->name,
 		command->bit == COMMAND_SHOW ? "[KEY] " : "", command->summary);
 	config_help_switches(&out, command->bit);
-	buf_add_str(&out, "\nAlso in the file as KEY = VALUE, in the environment as METER_DLQ_KEY "
+	buf_add_str(&out, "\nAlso in the file as KEY = VALUE, in the environment as METER_DLQ_KEY\n"
 			  "with _ for . :\n");
 	config_help_options(&out);
 	print(&out);
