@@ -67,6 +67,23 @@ def worker(administrator, new_worker, secure_kafka, secure_postgres, names, newe
     )
 
 
+def check_says_what_is_missing(worker, secure_kafka, names):
+    describe = "kafka-acls.sh --bootstrap-server kafka:9092 --add --allow-principal User:meter-dlq --topic {} --operation Describe"
+    secure_kafka.create_acls(f"{describe.format(names.source)} --operation DescribeConfigs\n")  # Read is more, and implies Describe
+    wrong = [line for line in worker.call("check", expect=[1]).stdout.splitlines() if line.startswith("NO ")]
+    bootstrap = worker.config["kafka.bootstrap.servers"]
+    for resource, operation in (
+        (f"topic {names.source}", "Read"),
+        (f"topic {names.dlq}", "Describe"),
+        (f"topic {names.inbox}", "Describe"),
+        (f"topic {names.parked}", "Describe"),
+        (f"group {names.group}", "Read"),
+    ):
+        todo = f"kafka-acls.sh --bootstrap-server {bootstrap} --add --allow-principal User:meter-dlq --{resource} --operation {operation}"
+        assert any(line.endswith(f": {todo}") for line in wrong), f"{todo}\n{wrong}"
+    assert sum('GRANT meter_read_writer TO "meter_dlq"' in line for line in wrong) == 2
+
+
 def test_with_the_rights_that_readme_lists_and_no_others_all_goes_its_way(
     administrator, worker, secure_kafka, secure_postgres, names
 ):
@@ -75,8 +92,10 @@ def test_with_the_rights_that_readme_lists_and_no_others_all_goes_its_way(
 
     refused = worker.call("run", "--until-idle", expect=[2])
     assert "authorization failed" in refused.stderr.lower() and names.dlq in refused.stderr
+    check_says_what_is_missing(worker, secure_kafka, names)
     secure_kafka.create_acls(readme_acls())
     sql(readme_grants())
+    assert all(line.startswith("ok ") for line in worker.call("check").stdout.splitlines())
     refuse(sql)
     commit_live(sql, read_key(900), "1")
     produce(
