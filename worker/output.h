@@ -17,8 +17,8 @@ json_t *output_instant(int64_t us);
 /* The last column of a row that has so many already: on a line of its own where it is too long.
  * Ends the row. */
 void output_last_column(int columns, const char *text);
-/* Text behind a prefix, broken between words at OUTPUT_COLUMNS; further lines are indented by indent.
- * A word is never broken. */
+/* Text behind a prefix, broken between words at OUTPUT_COLUMNS; further lines are indented by
+ * indent. A word is never broken. */
 void output_wrapped(const char *prefix, const char *text, int indent);
 
 #endif
