@@ -57,7 +57,7 @@ static bool carried(const struct decimal_sum *s, int sign, char *ret)
 	int64_t carry = 0;
 
 	for (int i = 0; i < s->n + CARRY_DIGITS; i++) {
-		int64_t v = carry + (i < s->n ? sign * s->digits[i] : 0);
+		int64_t v = carry + (i < s->n ? (int64_t)sign * s->digits[i] : 0);
 		int64_t digit = v % 10;
 
 		digit += digit < 0 ? 10 : 0;
