@@ -143,6 +143,8 @@ static const struct entry exception_other = FINAL("the program that dead-lettere
 static const struct entry permanent_other =
 	FINAL("its dead letter says that it can never go through",
 		"it stays parked: see what it holds with `meter-dlq show`, and " CORRECT);
+static const struct entry capped = FINAL("it failed until it had poison.cap attempts",
+	"see by which errors with `meter-dlq stats --parked --by error`");
 static const struct entry nothing_known = FINAL("its dead letter does not say why",
 	"have the ingestion send the headers dlq-error-class and dlq-error-code");
 
@@ -211,6 +213,16 @@ static const struct entry *by_error(const struct advice_subject *s)
 	return found;
 }
 
+/* Where nothing is known of the error. */
+static const struct entry *by_cause_alone(const struct advice_subject *s)
+{
+	if (s->parked && s->cause == CAUSE_PERMANENT)
+		return &permanent_other;
+	if (s->parked && s->cause == CAUSE_POISON_CAP)
+		return &capped;
+	return &nothing_known;
+}
+
 static const char *next_of(
 	struct arena *a, const struct advice_subject *s, const struct entry *found)
 {
@@ -233,9 +245,7 @@ struct advice advice_for(struct arena *a, const struct advice_subject *s)
 
 	if (!found)
 		found = by_error(s);
-	if (!found && s->parked && s->cause == CAUSE_PERMANENT)
-		found = &permanent_other;
 	if (!found)
-		found = &nothing_known;
+		found = by_cause_alone(s);
 	return (struct advice){found->why, next_of(a, s, found)};
 }

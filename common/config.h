@@ -123,6 +123,8 @@ size_t config_items(const struct config *c, struct arena *arena, struct config_i
 /* The name nearest to text by edit distance; NULL where n is 0. */
 const char *config_nearest(const char *text, const char *const *names, size_t n);
 
+/* Appends " [KEY]" where the command takes a word besides flags. */
+void config_help_argument(struct buf *out, unsigned command);
 /* Appends the switches of a command, or all options, as text for people. */
 void config_help_switches(struct buf *out, unsigned command);
 void config_help_options(struct buf *out);

@@ -66,6 +66,14 @@ static void help_line(struct buf *out, const struct config_entry *e)
 		preset ? arena_printf(&a, "%s [%s]", e->text, preset) : e->text);
 }
 
+void config_help_argument(struct buf *out, unsigned command)
+{
+	const struct config_entry *argument = config_argument(command);
+
+	if (argument)
+		buf_printf(out, " [%s]", argument->argument);
+}
+
 void config_help_switches(struct buf *out, unsigned command)
 {
 	const struct config_entry *argument = config_argument(command);

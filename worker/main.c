@@ -102,8 +102,9 @@ static int print_help(const struct command *command)
 {
 	struct buf out = {0};
 
-	buf_printf(&out, "usage: meter-dlq %s %s[FLAGS]\n%s\n\n", command->name,
-		command->bit == COMMAND_SHOW ? "[KEY] " : "", command->summary);
+	buf_printf(&out, "usage: meter-dlq %s", command->name);
+	config_help_argument(&out, command->bit);
+	buf_printf(&out, " [FLAGS]\n%s\n\n", command->summary);
 	config_help_switches(&out, command->bit);
 	buf_add_str(&out, "\nAlso in the file as KEY = VALUE, in the environment as METER_DLQ_KEY\n"
 			  "with _ for . :\n");

@@ -452,6 +452,7 @@ def test_stats_by_error_and_cause_say_why_and_what_to_do(stage):
     assert "read again" in by_error["poison_cap postgres 23514"]["next"]
     by_cause = {o["group"]: o for o in stage.objects("stats", "--by", "cause", "--parked")}
     assert "other content is committed" in by_cause["conflict"]["why"] and "`meter-dlq show`" in by_cause["conflict"]["next"]
+    assert "poison.cap attempts" in by_cause["poison_cap"]["why"]
     text = stage.call("stats", "--by", "error").stdout
     assert "why:  a CHECK constraint of the table refuses the row" in text and "next: change the constraint" in text
 

@@ -45,6 +45,7 @@ static const struct {
 	/* What is tried again while it is live must be read again once it is parked ... */
 	{PARKED(CAUSE_POISON_CAP, "java.net.SocketTimeoutException", ""), "waited too long",
 		"have its dead letter read again"},
+	{PARKED(CAUSE_POISON_CAP, "", ""), "poison.cap attempts", "stats --parked --by error"},
 	{PARKED(CAUSE_EXPIRED, "", ""), "expire.after", "have its dead letter read again"},
 	/* ... and what is permanent is not, whatever its error is. */
 	{PARKED(CAUSE_PERMANENT, "HttpClientErrorException", "404"), "does not know",
