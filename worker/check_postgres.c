@@ -106,20 +106,32 @@ static void check_call(struct checking *c, PGconn *pg, const char *name)
 		check_ok(c, "function %s is there, may be executed, and finds what it needs", name);
 }
 
+/* `audit` and `show` alone need it, so a worker does without. */
 static void check_select(struct checking *c, PGconn *pg)
 {
-	const char *may = ask(c, pg,
-		"SELECT CASE WHEN to_regclass('meter_read') IS NOT NULL"
-		" THEN has_table_privilege(to_regclass('meter_read'), 'SELECT') END",
-		"asking for the right to read the table", run_init);
+	const char *table, *may;
+	struct err err;
 
+	if (config_committed_table(&c->arena, c->config, &table, &err)) {
+		check_ok(c, "advice: %s; `audit` and `show` need it", err.text);
+		return;
+	}
+	may = ask(c, pg,
+		arena_printf(&c->arena,
+			"SELECT CASE WHEN to_regclass('%s') IS NOT NULL"
+			" THEN has_table_privilege(to_regclass('%s'), 'SELECT') END",
+			table, table),
+		"asking for the right to read the table", run_init);
 	if (may && *may == 't')
-		check_ok(c, "table meter_read can be read, for `audit` and `show`");
-	else if (may && *may) /* else there is no such table, which a call has said */
+		check_ok(c, "table %s can be read, for `audit` and `show`", table);
+	else if (may && *may)
 		check_ok(c,
-			"advice: `audit` and `show` cannot read table meter_read, which `run` need "
-			"not; GRANT SELECT ON meter_read TO \"%s\"",
-			PQuser(pg));
+			"advice: `audit` and `show` cannot read table %s, which `run` need not; "
+			"GRANT SELECT ON %s TO \"%s\"",
+			table, table, PQuser(pg));
+	else if (may)
+		check_ok(
+			c, "advice: there is no table %s, which `audit` and `show` look in", table);
 }
 
 void check_postgres(struct checking *c)

@@ -72,10 +72,12 @@ static void find_row(struct showing *s, struct shown *x)
 					  : SLICE_NULL;
 	int r = s->pg_failed;
 
+	if (!r && !s->table)
+		r = config_committed_table(&s->selection.in.arena, s->config, &s->table, &err);
 	if (!r && !s->pg)
 		r = pg_connect(s->config->sink_conninfo, &s->pg, &err);
 	if (!r)
-		r = row_find(s->pg, &x->arena, x->key, attributes, &x->row, &err);
+		r = row_find(s->pg, s->table, &x->arena, x->key, attributes, &x->row, &err);
 	if (r && !s->pg_failed) {
 		s->pg_failed = r;
 		s->pg_err = err;

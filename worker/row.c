@@ -4,13 +4,20 @@
 
 #include <stdlib.h>
 
+/* A table or view of somebody else's (audit.table) need not have attributes and committed_at. */
 #define MICROSECONDS(column) "(extract(epoch FROM " column ") * 1000000)::bigint"
+#define ATTRIBUTES_OF "nullif(to_jsonb(t) -> 'attributes', 'null')"
 static const char query[] = "SELECT meter_id, " MICROSECONDS(
 	"read_at") ", sequence, kwh, "
-		   "reading_type, quality, attributes, " MICROSECONDS(
-			   "committed_at") ", "
-					   "attributes IS NOT DISTINCT FROM $2::jsonb FROM "
-					   "meter_read WHERE idempotency_key = $1";
+		   "reading_type, quality, " ATTRIBUTES_OF ", " MICROSECONDS(
+			   "(to_jsonb(t) ->> 'committed_at')::timestamptz") ", "
+									    "NOT to_jsonb(t) ? "
+									    "'attributes' "
+									    "OR " ATTRIBUTES_OF
+									    " IS NOT DISTINCT FROM "
+									    "$2::jsonb "
+									    "FROM %s t WHERE "
+									    "idempotency_key = $1";
 enum {
 	METER_ID,
 	READ_AT,
@@ -36,18 +43,20 @@ static int64_t number(const PGresult *res, int column)
 	return strtoll(PQgetvalue(res, 0, column), NULL, 10);
 }
 
-int row_find(PGconn *pg, struct arena *a, struct slice key, struct slice attributes,
-	struct row *ret, struct err *err)
+int row_find(PGconn *pg, const char *table, struct arena *a, struct slice key,
+	struct slice attributes, struct row *ret, struct err *err)
 {
 	const char *parameters[] = {
 		arena_cstr(a, key), slice_is_null(attributes) ? NULL : arena_cstr(a, attributes)};
 	CLEANUP(pg_clearp)
-	PGresult *res = PQexecParams(pg, query, 2, NULL, parameters, NULL, NULL, 0);
+	PGresult *res =
+		PQexecParams(pg, arena_printf(a, query, table), 2, NULL, parameters, NULL, NULL, 0);
 
 	*ret = (struct row){0};
 	if (PQresultStatus(res) != PGRES_TUPLES_OK)
 		return pg_fail(pg, res,
-			"reading the table meter_read (it needs: GRANT SELECT ON meter_read)", err);
+			arena_printf(a, "reading %s (it needs: GRANT SELECT ON %s)", table, table),
+			err);
 	if (PQntuples(res) == 0)
 		return 0;
 	*ret = (struct row){
@@ -60,7 +69,8 @@ int row_find(PGconn *pg, struct arena *a, struct slice key, struct slice attribu
 			.reading_type = field(res, a, READING_TYPE),
 			.quality = field(res, a, QUALITY),
 			.attributes = field(res, a, ATTRIBUTES)},
-		.committed_us = number(res, COMMITTED_AT),
+		.committed_us =
+			PQgetisnull(res, 0, COMMITTED_AT) ? ROW_NO_TIME : number(res, COMMITTED_AT),
 		.same_attributes = *PQgetvalue(res, 0, SAME_ATTRIBUTES) == 't',
 	};
 	return 0;

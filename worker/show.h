@@ -10,7 +10,8 @@ struct showing {
 	struct selection selection;
 	struct history history;
 	PGconn *pg;
-	int pg_failed; /* error class of the first failure; 0: none */
+	const char *table; /* of committed rows */
+	int pg_failed;	   /* error class of the first failure; 0: none */
 	struct err pg_err;
 	size_t n_shown;
 };

@@ -99,7 +99,9 @@ static json_t *row_object(struct shown *x)
 
 	if (x->row.found) {
 		row = read_object(&x->arena, &x->row.read);
-		json_object_set_new(row, "committed_utc", output_instant(x->row.committed_us));
+		json_object_set_new(row, "committed_utc",
+			x->row.committed_us == ROW_NO_TIME ? json_null()
+							   : output_instant(x->row.committed_us));
 	}
 	for (size_t i = 0; i < x->n_differences; i++)
 		json_array_append_new(list, difference(&x->arena, x, x->differences[i]));

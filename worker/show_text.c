@@ -239,6 +239,7 @@ static void print_differences(struct shown *x)
 
 static void print_row(const struct showing *s, struct shown *x)
 {
+	const char *text;
 	bool comparable = x->has_record && !x->chosen.view.unreadable;
 
 	if (x->row_unknown) {
@@ -249,11 +250,13 @@ static void print_row(const struct showing *s, struct shown *x)
 		line("postgres", "no row with this key");
 		return;
 	}
-	line("postgres", arena_printf(&x->arena, "%s, committed %s",
-				 !comparable	    ? "a row with this key"
-				 : x->n_differences ? "a row with other content"
-						    : "the row, with the same content",
-				 moment(s, x, x->row.committed_us)));
+	text = !comparable	  ? "a row with this key"
+	       : x->n_differences ? "a row with other content"
+				  : "the row, with the same content";
+	if (x->row.committed_us != ROW_NO_TIME)
+		text = arena_printf(
+			&x->arena, "%s, committed %s", text, moment(s, x, x->row.committed_us));
+	line("postgres", text);
 	if (comparable)
 		print_differences(x);
 }

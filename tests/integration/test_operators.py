@@ -335,6 +335,16 @@ def test_show_of_a_committed_read_has_its_row(stage):
     assert shown["history"] == [] and shown["postgres"]["row"]["kwh"] == "8"
 
 
+def test_show_looks_into_the_table_of_another_function(stage):
+    columns = "idempotency_key, meter_id, read_at, sequence, kwh, reading_type, quality"
+    stage.sql(f"CREATE OR REPLACE VIEW theirs AS SELECT {columns} FROM meter_read")
+    (shown,) = stage.objects("show", key("MTR-good"), config={"sink.function": "theirs_commit", "audit.table": "theirs"})
+    row = shown["postgres"]["row"]
+    assert shown["postgres"]["same"] and (row["kwh"], row["attributes"], row["committed_utc"]) == ("5.50", None, None)
+    result = stage.call("show", key("MTR-good"), config={"sink.function": "theirs_commit"}, expect=[2])
+    assert "set audit.table" in result.stderr
+
+
 def test_show_finds_by_meter_and_day_and_what_is_malformed_by_the_key_it_came_with(stage):
     assert [s["idempotency_key"] for s in stage.objects("show", "--meter", "BAD-1", "--day", "2026-07-18")] == [key("BAD-1", 18)]
     assert {s["state"] for s in stage.objects("show", "--meter", "BAD-*")} == {"live", "parked"}
