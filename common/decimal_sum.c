@@ -45,7 +45,7 @@ bool decimal_sum_add(struct decimal_sum *s, struct slice text)
 		return false;
 	widen(s, low, low + digits);
 	for (int i = 0; i < digits; i++)
-		s->digits[low + digits - 1 - i - s->low] += sign * (p[i] - '0');
+		s->digits[low + digits - 1 - i - s->low] += (int64_t)sign * (p[i] - '0');
 	return true;
 }
 
@@ -57,7 +57,7 @@ static bool carried(const struct decimal_sum *s, int sign, char *ret)
 	int64_t carry = 0;
 
 	for (int i = 0; i < s->n + CARRY_DIGITS; i++) {
-		int64_t v = carry + (i < s->n ? (int64_t)sign * s->digits[i] : 0);
+		int64_t v = carry + (i < s->n ? sign * s->digits[i] : 0);
 		int64_t digit = v % 10;
 
 		digit += digit < 0 ? 10 : 0;
