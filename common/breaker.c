@@ -12,6 +12,11 @@ static int64_t delay_us(uint32_t failures, uint64_t random)
 	return (int64_t)(random % (uint64_t)(bound + 1));
 }
 
+void breaker_unproven(struct breaker *b, int64_t now_us)
+{
+	*b = (struct breaker){.state = BREAKER_OPEN, .opened_us = now_us, .retry_us = now_us};
+}
+
 void breaker_fail(struct breaker *b, int64_t now_us, uint64_t random)
 {
 	if (b->state == BREAKER_CLOSED) {

@@ -19,6 +19,8 @@ struct breaker {
 #define BREAKER_INITIAL_US (200ll * 1000)
 #define BREAKER_MAX_US (30ll * 1000 * 1000)
 
+/* At the start nothing is known: open, and the probe is due at once. */
+void breaker_unproven(struct breaker *b, int64_t now_us);
 /* An outage was seen. random: any 64 random bits. */
 void breaker_fail(struct breaker *b, int64_t now_us, uint64_t random);
 /* A call or a probe succeeded. */

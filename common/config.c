@@ -230,6 +230,10 @@ static int check(struct config *c, struct err *err)
 			c->audit_table);
 	if (c->execute && !c->repair)
 		return err_set(err, ERR_CONFIG, "--execute does nothing without --repair");
+	if (strcmp(c->log_format, "auto") != 0 && strcmp(c->log_format, "json") != 0 &&
+		strcmp(c->log_format, "text") != 0)
+		return err_set(err, ERR_CONFIG,
+			"log.format: \"%.100s\" is none of auto, json, text", c->log_format);
 	if (c->backoff_max < c->backoff_initial)
 		return err_set(err, ERR_CONFIG,
 			"replay.backoff.max is shorter than replay.backoff.initial");

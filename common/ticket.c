@@ -110,6 +110,7 @@ struct ticket *tickets_put(struct tickets *t, const struct ticket *value)
 		tickets_find_from(t, value->key, value->content, value->state == TICKET_LIVE);
 	uint32_t number;
 
+	t->changes++;
 	if (at) {
 		--*count_of(t, at->state);
 	} else {
@@ -133,6 +134,7 @@ void tickets_remove(struct tickets *t, struct ticket *victim)
 	while (ticket_at(t, number_of(t->index[at])) != victim)
 		at = (at + 1) & t->index_mask;
 	number = number_of(t->index[at]);
+	t->changes++;
 	--*count_of(t, victim->state);
 	index_remove_at(t, at);
 	*victim = (struct ticket){.offset = t->free_head};

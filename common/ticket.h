@@ -48,6 +48,7 @@ struct tickets {
 	uint32_t used;	    /* tickets in the chunks, free ones included */
 	uint32_t free_head; /* number + 1 of the first free one; 0 = none */
 	uint32_t live, parked, resolved;
+	uint64_t changes; /* puts and removals so far */
 };
 
 void tickets_free(struct tickets *t);

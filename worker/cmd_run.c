@@ -1,6 +1,7 @@
 /* run: the worker. Looks at the topics, puts the loop on its seams and turns it. */
 #include "command.h"
 #include "http.h"
+#include "publish.h"
 #include "report.h"
 #include "signals.h"
 #include "sink_pg.h"
@@ -13,6 +14,9 @@
 #include <unistd.h>
 
 #define UNTIL_IDLE_PATIENCE_US (30LL * 1000 * 1000)
+/* A turn of the loop ticks all along, but not inside a transaction. */
+#define STALE_US (60LL * 1000 * 1000)
+#define KAFKA_STATISTICS_MS 5000
 
 struct worker {
 	const struct config *config;
@@ -24,6 +28,8 @@ struct worker {
 	struct log *log;
 	struct sink *sink;
 	struct loop *loop;
+	struct metrics metrics;
+	struct publisher publisher;
 	struct http *http;
 };
 
@@ -31,6 +37,8 @@ static void worker_close(struct worker *w)
 {
 	signals_on_stop(w->signals, NULL, NULL);
 	http_stop(w->http);
+	publisher_free(&w->publisher);
+	metrics_free(&w->metrics);
 	loop_free(w->loop);
 	kafka_log_free(w->log);
 	sink_pg_free(w->sink);
@@ -100,8 +108,13 @@ static int look_at_topics(struct worker *w, struct err *err)
 static int start_http(struct worker *w, struct err *err)
 {
 	const char *listen = w->config->http_listen;
-	int r = http_start(
-		listen, w->rules.partitions, METER_DLQ_VERSION, clock_system(), &w->http, err);
+	const struct http_config http = {.listen = listen,
+		.version = METER_DLQ_VERSION,
+		.metrics = &w->metrics,
+		.loop = w->loop,
+		.clock = clock_system(),
+		.stale_us = STALE_US + w->config->transaction_timeout_ms * 1000};
+	int r = http_start(&http, &w->http, err);
 
 	if (r == ERR_UNREACHABLE) {
 		report_event(w->report, 'W', "http", "%s; going on without", err->text);
@@ -129,10 +142,16 @@ static int open_seams(struct worker *w, struct err *err)
 	if (!r)
 		r = kafka_log_new(&w->kafka, w->report, &w->log, err);
 	if (!r)
-		r = start_http(w, err);
-	if (!r)
 		w->sink = sink_pg_new(&sink);
 	return r;
+}
+
+static int start_loop(struct worker *w, struct err *err)
+{
+	w->loop = loop_new(&w->rules, w->log, w->sink, clock_system(), w->report);
+	metrics_init(&w->metrics, (size_t)w->rules.partitions);
+	publisher_init(&w->publisher, &w->metrics, clock_system());
+	return start_http(w, err);
 }
 
 /* --- working --- */
@@ -146,7 +165,6 @@ static int turn(struct worker *w, struct err *err)
 {
 	int r = 0;
 
-	w->loop = loop_new(&w->rules, w->log, w->sink, clock_system(), w->report);
 	signals_on_stop(w->signals, stop_loop, w->loop);
 	report_event(w->report, 'I', "started",
 		"meter-dlq %s with librdkafka %s: group %s, %d partitions of %s", METER_DLQ_VERSION,
@@ -154,7 +172,9 @@ static int turn(struct worker *w, struct err *err)
 		w->config->dlq_topic);
 	while (!r && !loop_done(w->loop)) {
 		r = loop_step(w->loop, err);
-		http_publish(w->http, w->loop);
+		publish(&w->publisher, w->loop, w->log);
+		http_set_ready(w->http, loop_view(w->loop).not_ready);
+		report_flush(w->report);
 	}
 	return r;
 }
@@ -194,18 +214,28 @@ static void keep_memory(void)
 	mallopt(M_TOP_PAD, 16 << 20);
 }
 
+static enum report_form log_form(const struct config *config)
+{
+	bool text = strcmp(config->log_format, "text") == 0 ||
+		    (strcmp(config->log_format, "auto") == 0 && isatty(STDERR_FILENO));
+
+	return text ? REPORT_TEXT : REPORT_JSON;
+}
+
 int cmd_run(const struct config *config, struct err *err)
 {
 	CLEANUP(worker_close)
-	struct worker w = {.config = config,
-		.report = report_new(
-			clock_system(), isatty(STDERR_FILENO) ? REPORT_TEXT : REPORT_JSON)};
+	struct worker w = {
+		.config = config, .report = report_new(clock_system(), log_form(config))};
 	int r;
 
 	keep_memory();
 	w.signals = signals_new(w.report);
 	kafka_setup(&w.arena, config, &w.kafka);
+	w.kafka.statistics_ms = KAFKA_STATISTICS_MS;
 	r = open_seams(&w, err);
+	if (!r)
+		r = start_loop(&w, err);
 	if (!r)
 		r = turn(&w, err);
 	return finish(&w, r, err);

@@ -13,6 +13,7 @@ static int send_call(struct loop *l, const struct sink_call *call, struct err *e
 
 	if (r)
 		return r;
+	l->call_us = clock_steady_us(l->clock);
 	l->sink->ops->send(l->sink, call->kind,
 		l->sent->reads.v ? l->sent->reads.v + call->from : NULL, call->n);
 	l->sink_busy = true;
@@ -41,8 +42,10 @@ static int await_result(struct loop *l, struct sink_result *ret, struct err *err
 
 		if (r)
 			return r;
+		loop_tick(l);
 	}
 	l->sink_busy = false;
+	histogram_add(&l->sink_call, clock_steady_us(l->clock) - l->call_us);
 	return 0;
 }
 
@@ -59,10 +62,13 @@ static void trip(struct loop *l, const struct sink_result *why)
 
 static void recover(struct loop *l)
 {
-	if (l->breaker.state != BREAKER_CLOSED)
+	if (l->breaker.failures)
 		loop_report(l, 'I', "sink-up", "Postgres answers; replay goes on");
+	else if (l->breaker.state != BREAKER_CLOSED)
+		loop_report(l, 'I', "sink-verified", "Postgres answers and has the functions");
 	breaker_ok(&l->breaker);
 	l->contract_missing = false;
+	l->contract_verified = true;
 }
 
 static void settle_due(struct loop *l, struct batch *b)

@@ -1,26 +1,27 @@
 #include "http.h"
 
-#include "fold.h"
-#include "metrics.h"
+#include "process_stats.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <stdlib.h>
 
-/* A turn of the loop takes longer than this only if it hangs. */
-#define TICK_LIMIT_US (120ll * 1000 * 1000)
-/* The oldest entry is looked for this often: it reads every ticket. */
-#define OLDEST_PAUSE_US (10ll * 1000 * 1000)
-
 struct http {
 	struct MHD_Daemon *daemon;
-	struct metrics metrics;
-	struct clock *clock;
-	const char *version;
-	int64_t oldest_us; /* steady: when the oldest was looked for */
-	_Atomic int64_t ticked_us;
-	_Atomic bool ready;
+	struct http_config config;
+	_Atomic unsigned not_ready;
+};
+
+/* By the bits of struct loop_view's not_ready. */
+static const char *const reasons[NOT_READY_BITS] = {
+	"not joined: the group has given this worker no partitions yet",
+	"not restored: the tickets of its partitions are not all read yet",
+	"contract not verified: Postgres has not answered yet",
+	"contract missing: Postgres lacks the functions, or the right to call them; run meter-dlq "
+	"init",
 };
 
 static enum MHD_Result respond(
@@ -33,23 +34,63 @@ static enum MHD_Result respond(
 	if (!r)
 		return MHD_NO;
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	result = MHD_queue_response(c, status, r);
 	MHD_destroy_response(r);
 	return result;
 }
 
-static enum MHD_Result respond_text(struct MHD_Connection *c, bool ok, const char *text)
+static int64_t silent_us(const struct http *h)
 {
-	return respond(c, ok ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, "text/plain", text);
+	return clock_steady_us(h->config.clock) - loop_ticked_us(h->config.loop);
 }
 
 static enum MHD_Result respond_metrics(struct http *h, struct MHD_Connection *c)
 {
+	const char *accept =
+		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	enum metrics_form form = metrics_form_accepted(accept);
 	CLEANUP(buf_free) struct buf out = {0};
 
-	metrics_render(&h->metrics, h->version, &out);
+	process_stats_publish(h->config.metrics);
+	metrics_set(h->config.metrics, METRIC_LAST_TURN, 0,
+		(uint64_t)(clock_now_us(h->config.clock) - silent_us(h)));
+	metrics_render(h->config.metrics, h->config.version, form, &out);
 	buf_add_byte(&out, '\0');
-	return respond(c, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", (char *)out.p);
+	return respond(c, MHD_HTTP_OK, metrics_content_type(form), (char *)out.p);
+}
+
+static enum MHD_Result respond_health(struct http *h, struct MHD_Connection *c)
+{
+	int64_t silent = silent_us(h);
+	char text[96] = "ok\n";
+	bool stale = silent >= h->config.stale_us;
+
+	if (stale)
+		snprintf(text, sizeof(text), "the loop has not moved for %" PRId64 " s\n",
+			silent / 1000000);
+	return respond(c, stale ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK, "text/plain", text);
+}
+
+static enum MHD_Result respond_ready(struct http *h, struct MHD_Connection *c)
+{
+	unsigned not_ready = h->not_ready;
+	json_t *body = json_pack("{s:b, s:[]}", "ready", !not_ready, "reasons");
+	enum MHD_Result result;
+	char *dump;
+
+	for (unsigned i = 0; i < NOT_READY_BITS; i++)
+		if (not_ready & 1u << i)
+			json_array_append_new(
+				json_object_get(body, "reasons"), json_string(reasons[i]));
+	dump = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	result = dump ? respond(c, not_ready ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK,
+				"application/json", dump)
+		      : MHD_NO;
+	free(dump);
+	return result;
 }
 
 static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *url,
@@ -58,19 +99,14 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	struct http *h = arg;
 
 	(void)version, (void)upload, (void)upload_n, (void)state;
-	if (strcmp(method, "GET") != 0)
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return respond(c, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", "GET only\n");
 	if (strcmp(url, "/metrics") == 0)
 		return respond_metrics(h, c);
 	if (strcmp(url, "/healthz") == 0)
-		return clock_steady_us(h->clock) - h->ticked_us < TICK_LIMIT_US
-			       ? respond_text(c, true, "ok\n")
-			       : respond_text(c, false, "the loop hangs\n");
+		return respond_health(h, c);
 	if (strcmp(url, "/readyz") == 0)
-		return h->ready ? respond_text(c, true, "ready\n")
-				: respond_text(c, false,
-					  "not joined, not restored, or Postgres lacks the "
-					  "functions: see the log\n");
+		return respond_ready(h, c);
 	return respond(c, MHD_HTTP_NOT_FOUND, "text/plain", "see /metrics, /healthz, /readyz\n");
 }
 
@@ -101,24 +137,21 @@ static struct addrinfo *resolve(const char *listen, struct err *err)
 	return r ? NULL : address;
 }
 
-int http_start(const char *listen, int32_t partitions, const char *version, struct clock *clock,
-	struct http **ret, struct err *err)
+int http_start(const struct http_config *config, struct http **ret, struct err *err)
 {
 	CLEANUP(free_addrinfo) struct addrinfo *address = NULL;
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD;
 	struct http *h;
 
 	*ret = NULL;
-	if (!listen[0])
+	if (!config->listen[0])
 		return 0;
-	address = resolve(listen, err);
+	address = resolve(config->listen, err);
 	if (!address)
 		return ERR_CONFIG;
 	h = mem_zalloc(sizeof(*h));
-	h->clock = clock;
-	h->version = version;
-	h->ticked_us = clock_steady_us(clock);
-	metrics_init(&h->metrics, (size_t)partitions);
+	h->config = *config;
+	h->not_ready = NOT_JOINED | NOT_RESTORED | NOT_VERIFIED;
 	if (address->ai_family == AF_INET6)
 		flags |= MHD_USE_IPv6;
 	h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, answer, h, MHD_OPTION_SOCK_ADDR,
@@ -127,7 +160,7 @@ int http_start(const char *listen, int32_t partitions, const char *version, stru
 	if (!h->daemon) {
 		http_stop(h);
 		return err_set(err, ERR_UNREACHABLE,
-			"http.listen=%s: cannot listen there; is the port taken?", listen);
+			"http.listen=%s: cannot listen there; is the port taken?", config->listen);
 	}
 	*ret = h;
 	return 0;
@@ -138,71 +171,10 @@ int http_port(const struct http *h)
 	return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
 
-static void publish_counters(struct metrics *m, const struct loop_stats *s)
+void http_set_ready(struct http *h, unsigned not_ready)
 {
-	const uint64_t intake[] = {
-		s->queued, s->merged, s->seen, s->redriven, s->parked_at_intake, s->handed_over};
-	const uint64_t outcomes[] = {
-		s->committed, s->duplicate, s->requeued, s->parked - s->parked_at_intake};
-
-	for (size_t i = 0; i < ARRAY_LEN(intake); i++)
-		metrics_set(m, METRIC_INTAKE, i, intake[i]);
-	for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
-		metrics_set(m, METRIC_OUTCOMES, i, outcomes[i]);
-	for (size_t i = 0; i < CAUSE_COUNT; i++)
-		metrics_set(m, METRIC_PARKED, i, s->parked_by_cause[i]);
-	metrics_set(m, METRIC_GAPS, 0, s->gaps);
-}
-
-static uint64_t oldest_us(const struct tickets *t)
-{
-	uint64_t oldest = METRIC_ABSENT;
-	const struct ticket *k;
-	size_t pos = 0;
-
-	while ((k = tickets_next(t, &pos)))
-		if (k->state == TICKET_LIVE && (uint64_t)k->first_us < oldest)
-			oldest = (uint64_t)k->first_us;
-	return oldest;
-}
-
-static size_t publish_partitions(struct metrics *m, const struct loop *l, bool look_for_oldest)
-{
-	size_t bytes = 0;
-
-	for (size_t p = 0; p < m->partitions; p++) {
-		const struct partition *part = loop_partition(l, (int32_t)p);
-		const struct tickets *t = part ? &part->tickets : NULL;
-
-		metrics_set(m, METRIC_ENTRIES, p, t ? t->live : METRIC_ABSENT);
-		metrics_set(m, METRIC_PARKED_READS, p, t ? t->parked : METRIC_ABSENT);
-		if (!t || !t->live)
-			metrics_set(m, METRIC_OLDEST, p, METRIC_ABSENT);
-		else if (look_for_oldest)
-			metrics_set(m, METRIC_OLDEST, p, oldest_us(t));
-		bytes += t ? tickets_bytes(t) : 0;
-	}
-	return bytes;
-}
-
-void http_publish(struct http *h, const struct loop *l)
-{
-	int64_t now_us;
-	bool look;
-
-	if (!h)
-		return;
-	now_us = clock_steady_us(h->clock);
-	look = now_us - h->oldest_us >= OLDEST_PAUSE_US;
-	if (look)
-		h->oldest_us = now_us;
-	publish_counters(&h->metrics, loop_stats(l));
-	metrics_set(&h->metrics, METRIC_TICKET_BYTES, 0, publish_partitions(&h->metrics, l, look));
-	metrics_set(&h->metrics, METRIC_SINK_UP, 0, loop_breaker(l) == BREAKER_CLOSED);
-	metrics_set(&h->metrics, METRIC_BREAKER_OPEN, 0, loop_breaker(l) != BREAKER_CLOSED);
-	metrics_set(&h->metrics, METRIC_READY, 0, loop_ready(l));
-	h->ready = loop_ready(l);
-	h->ticked_us = now_us;
+	if (h)
+		h->not_ready = not_ready;
 }
 
 void http_stop(struct http *h)
@@ -211,6 +183,5 @@ void http_stop(struct http *h)
 		return;
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
-	metrics_free(&h->metrics);
 	free(h);
 }

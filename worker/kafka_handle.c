@@ -5,11 +5,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <syslog.h>
 
 #define REPORT_WINDOW_US 10000000
 #define REPORTS_PER_WINDOW 20
 #define HEARTBEAT_MAX_MS 3000
+
+const char *const kafka_roles[KAFKA_ROLES] = {"group", "fetch", "read", "look", "produce"};
 
 static const struct {
 	rd_kafka_resp_err_t code;
@@ -70,6 +73,13 @@ int kafka_err_take(struct err *err, rd_kafka_error_t *error, const char *what, .
 	return class;
 }
 
+static void send_event(struct kafka_shared *s, char level, const char *text)
+{
+	struct notice event = {.level = level, .name = "kafka", .text = text};
+
+	s->report->ops->event(s->report, &event);
+}
+
 /* Whether one more may be said now; an outage makes librdkafka say the same over and over. */
 static bool within_rate(struct kafka_shared *s)
 {
@@ -83,7 +93,7 @@ static bool within_rate(struct kafka_shared *s)
 		s->in_window = 0;
 		if (cut) {
 			snprintf(text, sizeof(text), "%u more were not logged", cut);
-			s->report->ops->event(s->report, 'W', "kafka", text);
+			send_event(s, 'W', text);
 		}
 	}
 	return ++s->in_window <= REPORTS_PER_WINDOW;
@@ -99,7 +109,7 @@ void kafka_report(struct kafka_shared *s, char level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	s->report->ops->event(s->report, level, "kafka", text);
+	send_event(s, level, text);
 }
 
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
@@ -122,9 +132,40 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
 	if (!h || strcmp(facility, "FAIL") == 0 || strcmp(facility, "CONFWARN") == 0)
 		return;
 	if (level == LOG_DEBUG) /* asked for by kafka.debug */
-		h->shared->report->ops->event(h->shared->report, ours, "kafka", text);
+		send_event(h->shared, ours, text);
 	else
 		kafka_report(h->shared, ours, "%s: %s %s", h->role, facility, text);
+}
+
+static struct kafka_stats *stats_of_role(struct kafka_handle *h)
+{
+	for (size_t i = 0; i < KAFKA_ROLES; i++)
+		if (strcmp(h->role, kafka_roles[i]) == 0)
+			return &h->shared->stats[i];
+	return NULL;
+}
+
+/* Counters go on where a handle is replaced, as the producer's is. */
+static int on_stats(rd_kafka_t *rk, char *json, size_t n, void *opaque)
+{
+	struct kafka_handle *h = opaque;
+	struct kafka_stats *total = stats_of_role(h), now;
+	struct err err;
+
+	(void)rk;
+	if (!total)
+		return 0;
+	if (kafka_stats_parse(json, n, &now, &err)) {
+		kafka_report(h->shared, 'W', "%s: %s", h->role, err.text);
+		return 0;
+	}
+	total->brokers_up = now.brokers_up;
+	total->rtt_us = now.rtt_us;
+	total->waiting = now.waiting;
+	total->timeouts += now.timeouts - h->stats.timeouts;
+	total->retries += now.retries - h->stats.retries;
+	h->stats = now;
+	return 0;
 }
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err *err)
@@ -148,7 +189,7 @@ static int set_all(rd_kafka_conf_t *conf, const struct kafka_pair *v, struct err
 int kafka_conf_new(struct kafka_shared *s, const struct kafka_pair *defaults,
 	const struct kafka_pair *fixed, rd_kafka_conf_t **ret, struct err *err)
 {
-	char session[16], bytes[16];
+	char session[16], bytes[16], statistics[16];
 	const struct kafka_pair common[] = {
 		{"log.queue", "true"},
 		/* For all handles: librdkafka compares these with other settings of the user. */
@@ -163,11 +204,14 @@ int kafka_conf_new(struct kafka_shared *s, const struct kafka_pair *defaults,
 		{"client.id", "meter-dlq"},
 		{"bootstrap.servers", s->config->bootstrap_servers},
 		{"socket.timeout.ms", "10000"},
+		{"statistics.interval.ms", statistics},
 		{NULL, NULL},
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	int r = set_all(conf, basic, err);
+	int r;
 
+	snprintf(statistics, sizeof(statistics), "%d", s->config->statistics_ms);
+	r = set_all(conf, basic, err);
 	snprintf(session, sizeof(session), "%d", s->config->session_timeout_ms);
 	snprintf(bytes, sizeof(bytes), "%d", s->config->message_max_bytes);
 	if (!r)
@@ -184,6 +228,7 @@ int kafka_conf_new(struct kafka_shared *s, const struct kafka_pair *defaults,
 	}
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_log_cb(conf, on_log);
+	rd_kafka_conf_set_stats_cb(conf, on_stats);
 	*ret = conf;
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "kafka_log.h"
+#include "kafka_stats.h"
 
 #include <librdkafka/rdkafka.h>
 
@@ -23,6 +24,8 @@ struct kafka_shared {
 	struct report *report;
 	int64_t window_us; /* when the present window of the rate limit began */
 	unsigned in_window;
+	/* Per role; what handles of that role counted that are closed is in the counters too. */
+	struct kafka_stats stats[KAFKA_ROLES];
 };
 
 /* One librdkafka handle; the first member of what uses it, and the opaque of its callbacks. */
@@ -30,7 +33,8 @@ struct kafka_handle {
 	rd_kafka_t *rk; /* NULL: closed */
 	const char *role;
 	struct kafka_shared *shared;
-	unsigned errors; /* error events since it was opened */
+	unsigned errors;	  /* error events since it was opened */
+	struct kafka_stats stats; /* the last */
 };
 
 /* What the group's heartbeat.interval.ms is unless the user has set it. */

@@ -193,6 +193,11 @@ int kafka_log_new(const struct kafka_log_config *config, struct report *report, 
 	return 0;
 }
 
+const struct kafka_stats *kafka_log_stats(const struct log *log)
+{
+	return ((const struct kafka_log *)log)->shared.stats;
+}
+
 void kafka_log_free(struct log *log)
 {
 	struct kafka_log *l = of(log);

@@ -16,7 +16,12 @@
 #include "log.h"
 
 struct config_setting;
+struct kafka_stats;
 struct report;
+
+/* The handles' names, in the order of the metrics' label. */
+#define KAFKA_ROLES 5
+extern const char *const kafka_roles[KAFKA_ROLES];
 
 /* All borrowed for the log's life. */
 struct kafka_log_config {
@@ -31,6 +36,8 @@ struct kafka_log_config {
 	int transaction_timeout_ms;
 	int session_timeout_ms;
 	int message_max_bytes; /* the largest record to write, key and headers included */
+	/* How often librdkafka counts; 0: never, where nobody polls the group in between. */
+	int statistics_ms;
 };
 
 /*
@@ -39,6 +46,9 @@ struct kafka_log_config {
  */
 MUST_CHECK int kafka_log_new(const struct kafka_log_config *config, struct report *report,
 	struct log **ret, struct err *err);
+
+/* What librdkafka's statistics said last, by kafka_roles. Borrowed; the loop's thread only. */
+const struct kafka_stats *kafka_log_stats(const struct log *log);
 
 /* Leaves the group where that was not done. Takes a few seconds at most. NULL is fine. */
 void kafka_log_free(struct log *log);

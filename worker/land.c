@@ -44,6 +44,31 @@ static void note_kept(struct item *item)
 	replay_note(item->owned, t->due_us);
 }
 
+/* Never the error's text, which may quote the payload. */
+static void report_parked(struct loop *l, const struct record *r, enum cause cause)
+{
+	struct record_place at = {.topic = r->dead_letter.topic,
+		.partition = r->dead_letter.partition,
+		.offset = r->dead_letter.offset,
+		.key = r->idempotency_key};
+	struct slice what = slice_is_null(r->error.code) ? r->error.class : r->error.code;
+
+	loop_report_at(l, 'W', "parked", &at, "as %s after %u attempts%s%.*s", cause_name(cause),
+		r->attempts, slice_is_null(what) ? "" : ", error ", SLICE_FMT(what));
+}
+
+static void apply_item(struct loop *l, struct item *item)
+{
+	bool replay = item->kind == ITEM_REPLAY;
+
+	if (replay && item->settle.action == SETTLE_KEEP)
+		note_kept(item);
+	else if (replay && item->settle.action == SETTLE_PARK)
+		report_parked(l, item->settle.record, item->settle.cause);
+	else if (!replay && item->merge.action == MERGE_PARK)
+		report_parked(l, item->record, item->merge.ticket.cause);
+}
+
 static void add_stats(struct loop_stats *to, const struct loop_stats *from)
 {
 	const uint64_t *f = (const uint64_t *)from;
@@ -68,9 +93,8 @@ static int apply(struct loop *l, struct batch *b, struct err *err)
 			note_put(b->record_items.v[i], rec->offset);
 	}
 	for (size_t i = 0; i < b->items.n; i++)
-		if (b->items.v[i]->kind == ITEM_REPLAY &&
-			b->items.v[i]->settle.action == SETTLE_KEEP)
-			note_kept(b->items.v[i]);
+		apply_item(l, b->items.v[i]);
+	b->stats.batches = b->records.n || b->took_in;
 	add_stats(&l->stats, &b->stats);
 	return 0;
 }
@@ -104,6 +128,7 @@ static int renew_producer(struct loop *l, struct err *err)
 static int transact(struct loop *l, struct batch *b, struct err *err)
 {
 	struct log_end end = {0};
+	int64_t began_us;
 	int r = l->producer_stale ? renew_producer(l, err) : 0;
 
 	if (r)
@@ -111,8 +136,12 @@ static int transact(struct loop *l, struct batch *b, struct err *err)
 	/* Stale until it is known to have ended cleanly: a late EndTxn must not end a later
 	 * transaction (KAFKA-17754; librdkafka lacks KIP-890 part 2). */
 	l->producer_stale = true;
+	loop_tick(l);
+	began_us = clock_steady_us(l->clock);
 	r = l->log->ops->transact(
 		l->log, b->records.v, b->records.n, b->offsets.v, b->offsets.n, &end, err);
+	histogram_add(&l->transaction, clock_steady_us(l->clock) - began_us);
+	loop_tick(l);
 	if (r)
 		return r;
 	l->producer_stale = !end.clean;

@@ -4,18 +4,56 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PROGRESS_US (10ll * 1000 * 1000)
+#define PASS_US (10ll * 1000 * 1000) /* a pass that does not end is reported piece by piece */
+#define PASS_PAUSE_US (1000ll * 1000)
 #define PAUSE_MS 200 /* before another try at a server that is away */
+
+static void report(struct loop *l, struct notice *event, const char *fmt, va_list ap)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	event->text = text;
+	l->report->ops->event(l->report, event);
+}
 
 void loop_report(struct loop *l, char level, const char *event, const char *fmt, ...)
 {
-	char text[1024];
+	struct notice e = {.level = level, .name = event};
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	report(l, &e, fmt, ap);
 	va_end(ap);
-	l->report->ops->event(l->report, level, event, text);
+}
+
+void loop_report_at(struct loop *l, char level, const char *event, const struct record_place *at,
+	const char *fmt, ...)
+{
+	struct notice e = {.level = level, .name = event, .at = *at};
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(l, &e, fmt, ap);
+	va_end(ap);
+}
+
+struct record_place loop_place(const struct loop *l, const struct log_message *m)
+{
+	return (struct record_place){.topic = slice_str(l->config->topics[m->topic]),
+		.partition = m->partition,
+		.offset = m->offset,
+		.key = m->key};
+}
+
+void loop_tick(struct loop *l)
+{
+	l->ticked_us = clock_steady_us(l->clock);
+}
+
+int64_t loop_ticked_us(const struct loop *l)
+{
+	return l->ticked_us;
 }
 
 struct loop *loop_new(const struct loop_config *config, struct log *log, struct sink *sink,
@@ -39,6 +77,9 @@ struct loop *loop_new(const struct loop_config *config, struct log *log, struct 
 	l->replay_rate.per_second = config->replay_max_rate;
 	l->producer_stale = true;
 	l->next = batch_new();
+	if (config->replay_auto)
+		breaker_unproven(&l->breaker, clock_now_us(clock));
+	loop_tick(l);
 	return l;
 }
 
@@ -83,6 +124,7 @@ int loop_poll_group(struct loop *l, struct err *err)
 {
 	int r;
 
+	loop_tick(l);
 	if (l->pending_event == GROUP_NONE) {
 		r = l->log->ops->group_poll(l->log, 0, &l->pending_event, err);
 		if (r)
@@ -102,8 +144,10 @@ static int drain_call(struct loop *l, struct err *err)
 	int r = 0;
 
 	ignored = mem_zalloc(((l->sent ? l->sent->due.n : 0) + 1) * sizeof(*ignored));
-	while (!r && !done)
+	while (!r && !done) {
 		r = l->sink->ops->result(l->sink, 100, &arena, ignored, &done, &result, err);
+		loop_tick(l);
+	}
 	l->sink_busy = l->probing = false;
 	breaker_cancel_probe(&l->breaker);
 	return r;
@@ -136,6 +180,7 @@ static int drop(struct loop *l, struct err *err)
 			forget_in_memory(l->owned[p]);
 	l->restored = false;
 	l->restoring_us = 0;
+	l->restore_left = 0;
 	return 0;
 }
 
@@ -266,22 +311,38 @@ static bool idle(struct loop *l)
 	return true;
 }
 
-static void report_progress(struct loop *l)
+/* Nothing is under way: what was due and what was there has an outcome. */
+static bool pass_over(const struct loop *l)
 {
-	int64_t now_us = clock_steady_us(l->clock);
-	const struct loop_stats *s = &l->stats;
+	return !l->prev && !l->donor && batch_is_empty(l->next) && !l->reader.owned;
+}
 
-	if (now_us - l->reported_us < PROGRESS_US || memcmp(s, &l->reported, sizeof(*s)) == 0)
+static struct loop_stats stats_since(const struct loop_stats *now, const struct loop_stats *then)
+{
+	return (struct loop_stats){.committed = now->committed - then->committed,
+		.duplicate = now->duplicate - then->duplicate,
+		.requeued = now->requeued - then->requeued,
+		.parked = now->parked - then->parked,
+		.merged = now->merged - then->merged,
+		.seen = now->seen - then->seen,
+		.intake = now->intake - then->intake};
+}
+
+/* What came of the pass, once it is over, or so far. */
+static void report_pass(struct loop *l, bool last)
+{
+	static const struct loop_stats nothing;
+	int64_t since_us = clock_steady_us(l->clock) - l->reported_us;
+	struct loop_stats pass = stats_since(&l->stats, &l->reported);
+	struct notice event = {.level = 'I', .name = "pass", .text = "", .stats = &pass};
+
+	if (!last && since_us < (pass_over(l) ? PASS_PAUSE_US : PASS_US))
 		return;
-	loop_report(l, 'I', "progress",
-		"committed %llu, duplicate %llu, requeued %llu, parked %llu, merged %llu, "
-		"seen %llu, intake %llu since start",
-		(unsigned long long)s->committed, (unsigned long long)s->duplicate,
-		(unsigned long long)s->requeued, (unsigned long long)s->parked,
-		(unsigned long long)s->merged, (unsigned long long)s->seen,
-		(unsigned long long)s->intake);
-	l->reported = *s;
-	l->reported_us = now_us;
+	if (memcmp(&pass, &nothing, sizeof(pass)) == 0)
+		return;
+	l->report->ops->event(l->report, &event);
+	l->reported = l->stats;
+	l->reported_us = clock_steady_us(l->clock);
 }
 
 /* A server is away, or a position is not what we thought: back to what is certain. */
@@ -326,7 +387,10 @@ static int out_of_patience(const struct loop *l, struct err *err)
 
 int loop_step(struct loop *l, struct err *err)
 {
-	int r = turn(l, err);
+	int r;
+
+	loop_tick(l);
+	r = turn(l, err);
 
 	switch (r) {
 	case 0:
@@ -343,7 +407,7 @@ int loop_step(struct loop *l, struct err *err)
 	}
 	if (r)
 		return r;
-	report_progress(l);
+	report_pass(l, l->done);
 	if (l->config->until_idle && !l->done && idle(l))
 		l->stopping = true;
 	return out_of_patience(l, err);
@@ -364,14 +428,30 @@ const struct loop_stats *loop_stats(const struct loop *l)
 	return &l->stats;
 }
 
-enum breaker_state loop_breaker(const struct loop *l)
+/* Without replay.auto Postgres is never called, and nothing of it is needed. */
+static unsigned not_ready(const struct loop *l)
 {
-	return l->breaker.state;
+	unsigned why = 0;
+
+	why |= l->joined ? 0 : NOT_JOINED;
+	why |= l->restored ? 0 : NOT_RESTORED;
+	if (l->contract_missing)
+		why |= CONTRACT_MISSING;
+	else if (l->config->replay_auto && !l->contract_verified)
+		why |= NOT_VERIFIED;
+	return why;
 }
 
-bool loop_ready(const struct loop *l)
+struct loop_view loop_view(const struct loop *l)
 {
-	return l->joined && l->restored && !l->contract_missing;
+	return (struct loop_view){.not_ready = not_ready(l),
+		.breaker = l->breaker.state,
+		.restoring = l->joined && !l->restored,
+		.restore_read = l->restore_read,
+		.restore_left = l->restore_left,
+		.restore_us = l->restore_us,
+		.sink_call = &l->sink_call,
+		.transaction = &l->transaction};
 }
 
 const struct partition *loop_partition(const struct loop *l, int32_t number)

@@ -12,15 +12,34 @@
 #include "breaker.h"
 #include "clock.h"
 #include "dead_letter.h"
+#include "histogram.h"
 #include "log.h"
 #include "settle.h"
 #include "sink.h"
 
-/* What the loop tells people; worker/report.c writes log lines, the simulator counts. */
+struct loop_stats;
+
+/* Which record a notice is about. Never its payload. */
+struct record_place {
+	struct slice topic; /* null: none */
+	int32_t partition;
+	int64_t offset;
+	struct slice key; /* null: not known */
+};
+
+/* What the loop tells people: one event. Everything is borrowed. */
+struct notice {
+	char level;	  /* 'E' error, 'W' warning, 'I' information */
+	const char *name; /* short and fixed */
+	const char *text;
+	struct record_place at;
+	const struct loop_stats *stats; /* of a pass; else NULL */
+};
+
+/* worker/report.c writes log lines, the simulator counts. */
 struct report;
 struct report_ops {
-	/* level: 'E' error, 'W' warning, 'I' information. event: a short fixed name. */
-	void (*event)(struct report *, char level, const char *event, const char *text);
+	void (*event)(struct report *, const struct notice *);
 };
 struct report {
 	const struct report_ops *ops;
@@ -48,8 +67,29 @@ struct loop_stats {
 	uint64_t committed, duplicate, requeued, parked, merged, seen, intake;
 	uint64_t queued; /* new entries */
 	uint64_t handed_over, redriven, gaps;
+	uint64_t gap_offsets; /* what the gaps passed over */
+	uint64_t batches;
 	uint64_t parked_at_intake; /* of parked: never queued, or parked by a dead letter */
 	uint64_t parked_by_cause[CAUSE_COUNT];
+};
+
+/* Why a worker is not ready, as bits. */
+enum {
+	NOT_JOINED = 1,
+	NOT_RESTORED = 2,
+	NOT_VERIFIED = 4,     /* Postgres has not answered a first probe */
+	CONTRACT_MISSING = 8, /* it has, but cannot be called */
+};
+#define NOT_READY_BITS 4
+
+/* The loop's state for people, as of the end of a turn. */
+struct loop_view {
+	unsigned not_ready; /* 0: ready */
+	enum breaker_state breaker;
+	bool restoring;
+	uint64_t restore_read, restore_left; /* records since start, and still to read now */
+	int64_t restore_us;		     /* how long the last one took */
+	const struct histogram *sink_call, *transaction;
 };
 
 struct loop;
@@ -72,10 +112,10 @@ void loop_stop(struct loop *l);
 bool loop_done(const struct loop *l);
 
 const struct loop_stats *loop_stats(const struct loop *l);
-/* The breaker before Postgres. */
-enum breaker_state loop_breaker(const struct loop *l);
-/* Joined, restored, and the sink's contract not known to be missing. */
-bool loop_ready(const struct loop *l);
+struct loop_view loop_view(const struct loop *l);
+/* Steady, of the loop's clock: when it last moved. It does so while it waits for Postgres, but not
+ * inside a Kafka transaction, which ends by kafka.transaction.timeout.ms. Any thread. */
+int64_t loop_ticked_us(const struct loop *l);
 /* The partitions owned and restored now, for tests and metrics: NULL where number is not owned. */
 const struct partition *loop_partition(const struct loop *l, int32_t number);
 

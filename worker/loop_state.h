@@ -55,10 +55,12 @@ struct loop {
 	enum group_event pending_event;
 	int64_t certain_us;   /* steady: when tickets and positions were certain last */
 	int64_t restoring_us; /* steady: since when; 0: not */
-	bool joined;	      /* assigned in the current generation */
-	bool restored;	      /* and tickets and positions are certain */
-	bool draining_inbox;  /* only the inbox is fetched yet */
-	bool producer_stale;  /* must be renewed before the next transaction */
+	uint64_t restore_read, restore_left; /* see struct loop_view */
+	int64_t restore_us;
+	bool joined;	     /* assigned in the current generation */
+	bool restored;	     /* and tickets and positions are certain */
+	bool draining_inbox; /* only the inbox is fetched yet */
+	bool producer_stale; /* must be renewed before the next transaction */
 	struct fetched intake;
 	struct batch *next;	      /* being taken */
 	struct batch *sent;	      /* in Postgres, or nothing of it is due; NULL between turns */
@@ -73,17 +75,28 @@ struct loop {
 	bool sink_busy; /* a call is in flight */
 	bool probing;	/* and it is a probe outside a batch */
 	bool contract_missing;
+	bool contract_verified; /* Postgres has answered once, and the functions were there */
+	int64_t call_us;	/* steady: when the call in flight was sent */
+	struct histogram sink_call, transaction;
 	struct loop_stats stats;
 	int64_t away_since_us; /* steady: Kafka has not let a turn through since; 0: it has */
 	int64_t trimmed_us, reported_us; /* steady */
 	struct loop_stats reported;
-	_Atomic bool stopping; /* set by any thread */
+	_Atomic int64_t ticked_us; /* steady; read by any thread */
+	_Atomic bool stopping;	   /* set by any thread */
 	bool done;
 };
 
 /* Logs one event; never a payload. */
 __attribute__((format(printf, 4, 5))) void loop_report(
 	struct loop *l, char level, const char *event, const char *fmt, ...);
+/* The same about a record. */
+__attribute__((format(printf, 5, 6))) void loop_report_at(struct loop *l, char level,
+	const char *event, const struct record_place *at, const char *fmt, ...);
+/* Borrows from the message. */
+struct record_place loop_place(const struct loop *l, const struct log_message *m);
+/* Says that the loop is alive. */
+void loop_tick(struct loop *l);
 /* A batch for reuse; NULL is fine. */
 void loop_recycle(struct loop *l, struct batch *b);
 /* Serves the group without taking anything. ERR_INTERRUPTED where its members have changed. */

@@ -1,6 +1,7 @@
 /* main.c: meter-dlq COMMAND [FLAGS]. */
 #include "command.h"
 #include "kafka_setup.h"
+#include "metrics.h"
 
 #include <errno.h>
 #include <librdkafka/rdkafka.h>
@@ -113,11 +114,12 @@ static int print_help(const struct command *command)
 	return STATUS_OK;
 }
 
-static int print_markdown(void)
+/* A section of README. */
+static int print_markdown(void (*section)(struct buf *))
 {
 	struct buf out = {0};
 
-	config_help_markdown(&out);
+	section(&out);
 	print(&out);
 	return STATUS_OK;
 }
@@ -177,7 +179,9 @@ static int dispatch(int argc, char **argv)
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
 		return print_version();
 	if (strcmp(name, "--help-markdown") == 0)
-		return print_markdown();
+		return print_markdown(config_help_markdown);
+	if (strcmp(name, "--metrics-markdown") == 0)
+		return print_markdown(metrics_help_markdown);
 	if (*name)
 		return unknown_command(name);
 	say("no command; see meter-dlq --help");

@@ -162,13 +162,16 @@ static int fold_message(struct loop *l, const struct log_message *m, struct err 
 	if (!m->position_only)
 		r = (dlq ? fold_dlq : fold_parked)(
 			&o->partition, &l->fold_rules, m->key, m->value, m->offset, err);
+	if (r == ERR_DATA) {
+		struct record_place at = loop_place(l, m);
+
+		loop_report_at(
+			l, 'W', "foreign-record", &at, "%s; it is left where it is", err->text);
+		r = 0;
+	}
 	if (r)
 		err_prefix(err, "%s partition %d offset %lld", l->config->topics[m->topic],
 			m->partition, (long long)m->offset);
-	if (r == ERR_DATA) {
-		loop_report(l, 'W', "foreign-record", "%s; it is left where it is", err->text);
-		r = 0;
-	}
 	if (!r && m->offset + !m->position_only > *certain)
 		*certain = m->offset + !m->position_only;
 	return r;
@@ -178,10 +181,27 @@ static int fold_chunk(struct loop *l, struct log_message *v, size_t n, struct er
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n && !r; i++)
+	for (size_t i = 0; i < n && !r; i++) {
 		r = fold_message(l, &v[i], err);
+		l->restore_read += !v[i].position_only;
+	}
 	l->log->ops->release(l->log, v, n);
 	return r;
+}
+
+static uint64_t left_to_read(const struct loop *l, const range_vec *ranges)
+{
+	uint64_t left = 0;
+
+	for (size_t i = 0; i < ranges->n; i++) {
+		const struct log_range *range = &ranges->v[i];
+		const struct owned *o = l->owned[range->partition];
+		int64_t at = range->topic == TOPIC_DLQ ? o->dlq_certain : o->parked_certain;
+
+		at = at > range->from ? at : range->from;
+		left += at < range->to ? (uint64_t)(range->to - at) : 0;
+	}
+	return left;
 }
 
 static size_t total(const struct loop *l, bool live)
@@ -222,6 +242,7 @@ static int read_ranges(struct loop *l, const range_vec *ranges, struct err *err)
 		if (!r && !done && clock_steady_us(l->clock) > until_us)
 			r = go_on_later(l, err);
 	}
+	l->restore_left = left_to_read(l, ranges);
 	return r;
 }
 
@@ -264,12 +285,16 @@ static int check_checkpoint(struct loop *l, const struct owned *o, struct err *e
 
 static void note_gap(struct loop *l, const struct log_position *pos, int64_t low)
 {
+	struct record_place at = {.topic = slice_str(l->config->topics[pos->topic]),
+		.partition = pos->partition,
+		.offset = pos->offset};
+
 	l->stats.gaps++;
-	loop_report(l, 'E', "gap",
-		"%s partition %d: dead letters from %lld to %lld were deleted by retention "
-		"before they were taken in; going on at %lld",
-		l->config->topics[pos->topic], pos->partition, (long long)pos->offset,
-		(long long)low - 1, (long long)low);
+	l->stats.gap_offsets += (uint64_t)(low - pos->offset);
+	loop_report_at(l, 'E', "gap", &at,
+		"dead letters from %lld to %lld were deleted by retention before they were taken "
+		"in; going on at %lld",
+		(long long)pos->offset, (long long)low - 1, (long long)low);
 }
 
 /* Where to go on: the committed offset of a source, the checkpoint's of an inbox; low if none. */
@@ -289,11 +314,13 @@ static int settle_position(
 		note_gap(l, pos, low);
 	}
 	if (pos->offset > high) {
-		loop_report(l, 'E', "truncated",
-			"%s partition %d ends at %lld, before the group's offset %lld: taken "
-			"from the start",
-			l->config->topics[pos->topic], pos->partition, (long long)high,
-			(long long)pos->offset);
+		struct record_place at = {.topic = slice_str(l->config->topics[pos->topic]),
+			.partition = pos->partition,
+			.offset = pos->offset};
+
+		loop_report_at(l, 'E', "truncated", &at,
+			"ends at %lld, before the group's offset %lld: taken from the start",
+			(long long)high, (long long)pos->offset);
 		pos->offset = low;
 	}
 	if (pos->offset < low)
@@ -412,10 +439,11 @@ int restore(struct loop *l, struct err *err)
 		return r;
 	l->restored = true;
 	l->certain_us = clock_steady_us(l->clock);
+	l->restore_us = l->certain_us - l->restoring_us;
+	l->restoring_us = 0;
+	l->restore_left = 0;
 	loop_report(l, 'I', "restored",
 		"%zu partitions, %zu live entries, %zu parked reads in %lld ms", l->positions.n,
-		total(l, true), total(l, false),
-		(long long)(l->certain_us - l->restoring_us) / 1000);
-	l->restoring_us = 0;
+		total(l, true), total(l, false), (long long)l->restore_us / 1000);
 	return 0;
 }

@@ -121,9 +121,9 @@ static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now
 	int r = inbox_decode(m->value, &in, err);
 
 	if (r == ERR_DATA) {
-		loop_report(l, 'W', "inbox-foreign",
-			"%s partition %d offset %lld: %s; it is parked",
-			l->config->topics[m->topic], m->partition, (long long)m->offset, err->text);
+		struct record_place at = loop_place(l, m);
+
+		loop_report_at(l, 'W', "inbox-foreign", &at, "%s; it is parked", err->text);
 		*ret = dead_letter_of_message(l, m, now_us);
 		return 0;
 	}

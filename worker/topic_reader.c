@@ -1,5 +1,7 @@
 #include "topic_reader.h"
 
+#include "report.h"
+
 #include <time.h>
 
 #define CHUNK 1024
@@ -142,6 +144,6 @@ int topic_reader_pass(struct topic_reader *t, const struct log_message *m, int r
 		(long long)m->offset);
 	if (r != ERR_DATA)
 		return r;
-	t->report->ops->event(t->report, 'W', "foreign-record", err->text);
+	report_event(t->report, 'W', "foreign-record", "%s", err->text);
 	return 0;
 }

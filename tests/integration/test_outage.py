@@ -232,11 +232,11 @@ def test_without_its_contract_it_takes_in_and_replays_nothing_until_init_has_ins
     running.wait_for_log('"contract-missing".*meter-dlq init')
     wait_until(lambda: len(read_state(kafka, names).live) == 50, what="all to be taken in")
     wait_until(lambda: running.metrics()["meter_dlq_ready"] == 0, what="it not to be ready")
-    assert "lacks the functions" in running.http("/readyz")
+    assert "Postgres lacks the functions" in running.http("/readyz")
     assert [(entry["attempts"], entry["replays"]) for entry in worker.list()] == [(1, 0)] * 50
     worker.init()
     wait_drained(kafka, names)
-    assert running.http("/readyz") == "ready\n"
+    assert running.http("/readyz") == '{"ready":true,"reasons":[]}'
     assert running.terminate() == 0
     state, rows = check_ledger(worker)
     check_attempts(state)

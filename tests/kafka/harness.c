@@ -16,10 +16,10 @@ static const char *bootstrap(void)
 	return servers;
 }
 
-static void print_event(struct report *r, char level, const char *event, const char *text)
+static void print_event(struct report *r, const struct notice *e)
 {
 	(void)r;
-	fprintf(stderr, "%d %c %s: %s\n", getpid(), level, event, text);
+	fprintf(stderr, "%d %c %s: %s\n", getpid(), e->level, e->name, e->text);
 }
 static const struct report_ops report_ops = {.event = print_event};
 static struct report report = {.ops = &report_ops};

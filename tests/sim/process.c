@@ -1,11 +1,11 @@
 /* process.c: simulated worker processes: starting, dying, pausing; and where others may run. */
 #include "world.h"
 
-static void fake_event(struct report *report, char level, const char *event, const char *text)
+static void fake_event(struct report *report, const struct notice *e)
 {
 	struct process *p = (struct process *)((char *)report - offsetof(struct process, report));
 
-	trace(p->world, "process %u says %c %s: %s", p->serial, level, event, text);
+	trace(p->world, "process %u says %c %s: %s", p->serial, e->level, e->name, e->text);
 }
 
 static const struct report_ops fake_report_ops = {.event = fake_event};

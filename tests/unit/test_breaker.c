@@ -115,3 +115,25 @@ Test(breaker, a_probe_that_was_given_up_is_made_again)
 	breaker_cancel_probe(&b);
 	cr_assert_eq(b.state, BREAKER_CLOSED);
 }
+
+Test(breaker, at_the_start_it_is_open_and_probes_at_once)
+{
+	struct breaker b;
+
+	breaker_unproven(&b, 1000);
+	cr_expect_eq(b.state, BREAKER_OPEN);
+	cr_expect(breaker_probe_due(&b, 1000));
+	breaker_ok(&b);
+	cr_expect_eq(b.state, BREAKER_CLOSED);
+}
+
+Test(breaker, an_outage_at_the_start_counts_from_the_start)
+{
+	struct breaker b;
+
+	breaker_unproven(&b, 1000);
+	breaker_probe_due(&b, 1000);
+	breaker_fail(&b, 5000, 0);
+	cr_expect_eq(b.failures, 1);
+	cr_expect_eq(b.opened_us, 1000);
+}
