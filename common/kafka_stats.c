@@ -13,6 +13,7 @@ static uint64_t number(const json_t *object, const char *name)
 static void add_broker(struct kafka_stats *s, const json_t *broker)
 {
 	const char *state = json_string_value(json_object_get(broker, "state"));
+	const char *source = json_string_value(json_object_get(broker, "source"));
 	uint64_t rtt_us = number(json_object_get(broker, "rtt"), "avg");
 
 	s->waiting += number(broker, "outbuf_cnt") + number(broker, "waitresp_cnt");
@@ -20,8 +21,8 @@ static void add_broker(struct kafka_stats *s, const json_t *broker)
 	s->retries += number(broker, "txretries");
 	if (rtt_us > s->rtt_us)
 		s->rtt_us = rtt_us;
-	if (state && strcmp(state, "UP") == 0 &&
-		json_integer_value(json_object_get(broker, "nodeid")) >= 0)
+	/* A bootstrap address or a coordinator's alias is a broker that is listed by its id too. */
+	if (state && strcmp(state, "UP") == 0 && source && strcmp(source, "learned") == 0)
 		s->brokers_up++;
 }
 

@@ -9,9 +9,9 @@
 
 /* Of one handle, over all its brokers. */
 struct kafka_stats {
-	uint64_t brokers_up; /* those with a node id: no bootstrap address, no coordinator alias */
-	uint64_t rtt_us;     /* mean of the slowest broker in the last window */
-	uint64_t waiting;    /* requests queued or in flight */
+	uint64_t brokers_up;	    /* connected */
+	uint64_t rtt_us;	    /* mean of the slowest broker in the last window */
+	uint64_t waiting;	    /* requests queued or in flight */
 	uint64_t timeouts, retries; /* since the handle was opened */
 };
 

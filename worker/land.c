@@ -53,7 +53,7 @@ static void report_parked(struct loop *l, const struct record *r, enum cause cau
 		.key = r->idempotency_key};
 	struct slice what = slice_is_null(r->error.code) ? r->error.class : r->error.code;
 
-	loop_report_at(l, 'W', "parked", &at, "as %s after %u attempts%s%.*s", cause_name(cause),
+	loop_report_at(l, 'W', "parked", &at, "as %s, attempts %u%s%.*s", cause_name(cause),
 		r->attempts, slice_is_null(what) ? "" : ", error ", SLICE_FMT(what));
 }
 

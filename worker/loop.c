@@ -445,7 +445,7 @@ static unsigned not_ready(const struct loop *l)
 struct loop_view loop_view(const struct loop *l)
 {
 	return (struct loop_view){.not_ready = not_ready(l),
-		.breaker = l->breaker.state,
+		.sink_away = l->breaker.state != BREAKER_CLOSED && l->breaker.failures,
 		.restoring = l->joined && !l->restored,
 		.restore_read = l->restore_read,
 		.restore_left = l->restore_left,

@@ -85,7 +85,7 @@ enum {
 /* The loop's state for people, as of the end of a turn. */
 struct loop_view {
 	unsigned not_ready; /* 0: ready */
-	enum breaker_state breaker;
+	bool sink_away;	    /* Postgres was asked and did not answer as it must */
 	bool restoring;
 	uint64_t restore_read, restore_left; /* records since start, and still to read now */
 	int64_t restore_us;		     /* how long the last one took */

@@ -116,8 +116,8 @@ static void publish_partitions(struct publisher *p, const struct loop *l)
 static void publish_view(struct metrics *m, const struct loop_view *v)
 {
 	metrics_set(m, METRIC_READY, 0, !v->not_ready);
-	metrics_set(m, METRIC_SINK_UP, 0, v->breaker == BREAKER_CLOSED);
-	metrics_set(m, METRIC_BREAKER_OPEN, 0, v->breaker != BREAKER_CLOSED);
+	metrics_set(m, METRIC_SINK_UP, 0, !v->sink_away);
+	metrics_set(m, METRIC_BREAKER_OPEN, 0, v->sink_away);
 	metrics_set(m, METRIC_CONTRACT_MISSING, 0, (v->not_ready & CONTRACT_MISSING) != 0);
 	metrics_set(m, METRIC_RESTORING, 0, v->restoring);
 	metrics_set(m, METRIC_RESTORE_READ, 0, v->restore_read);

@@ -14,12 +14,17 @@ static int parse(const char *json, struct kafka_stats *ret)
 static const char *const STATS =
 	"{\"name\":\"meter-dlq#producer-5\",\"type\":\"producer\",\"brokers\":{"
 	"\"127.0.0.1:9092/bootstrap\":{\"name\":\"127.0.0.1:9092/bootstrap\",\"nodeid\":-1,"
-	"\"state\":\"UP\",\"outbuf_cnt\":0,\"waitresp_cnt\":1,\"txretries\":1,\"req_timeouts\":2,"
+	"\"source\":\"configured\",\"state\":\"UP\",\"outbuf_cnt\":0,\"waitresp_cnt\":1,"
+	"\"txretries\":1,\"req_timeouts\":2,"
 	"\"rtt\":{\"min\":1,\"max\":5,\"avg\":300}},"
-	"\"127.0.0.1:9092/1\":{\"nodeid\":1,\"state\":\"UP\",\"outbuf_cnt\":3,\"waitresp_cnt\":4,"
+	"\"127.0.0.1:9092/"
+	"1\":{\"nodeid\":1,\"source\":\"learned\",\"state\":\"UP\",\"outbuf_cnt\":3,\"waitresp_"
+	"cnt\":4,"
 	"\"txretries\":10,\"req_timeouts\":20,\"rtt\":{\"avg\":1200}},"
-	"\"127.0.0.1:9093/2\":{\"nodeid\":2,\"state\":\"DOWN\",\"rtt\":{\"avg\":7}},"
-	"\"127.0.0.1:9094/3\":{\"nodeid\":3,\"state\":\"UP\"}},"
+	"\"127.0.0.1:9093/"
+	"2\":{\"nodeid\":2,\"source\":\"learned\",\"state\":\"DOWN\",\"rtt\":{\"avg\":7}},"
+	"\"GroupCoordinator\":{\"nodeid\":1,\"source\":\"logical\",\"state\":\"UP\"},"
+	"\"127.0.0.1:9094/3\":{\"nodeid\":3,\"source\":\"learned\",\"state\":\"UP\"}},"
 	"\"topics\":{},\"tx\":5}";
 
 Test(kafka_stats, brokers_are_added_up)
