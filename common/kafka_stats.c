@@ -21,8 +21,10 @@ static void add_broker(struct kafka_stats *s, const json_t *broker)
 	s->retries += number(broker, "txretries");
 	if (rtt_us > s->rtt_us)
 		s->rtt_us = rtt_us;
-	/* A bootstrap address or a coordinator's alias is a broker that is listed by its id too. */
-	if (state && strcmp(state, "UP") == 0 && source && strcmp(source, "learned") == 0)
+	/* A coordinator's alias, or an address not yet known to be a broker's, is listed by itself.
+	 */
+	if (state && strcmp(state, "UP") == 0 && source && strcmp(source, "logical") != 0 &&
+		json_integer_value(json_object_get(broker, "nodeid")) >= 0)
 		s->brokers_up++;
 }
 

@@ -18,7 +18,7 @@ static const char *const STATS =
 	"\"txretries\":1,\"req_timeouts\":2,"
 	"\"rtt\":{\"min\":1,\"max\":5,\"avg\":300}},"
 	"\"127.0.0.1:9092/"
-	"1\":{\"nodeid\":1,\"source\":\"learned\",\"state\":\"UP\",\"outbuf_cnt\":3,\"waitresp_"
+	"1\":{\"nodeid\":1,\"source\":\"configured\",\"state\":\"UP\",\"outbuf_cnt\":3,\"waitresp_"
 	"cnt\":4,"
 	"\"txretries\":10,\"req_timeouts\":20,\"rtt\":{\"avg\":1200}},"
 	"\"127.0.0.1:9093/"
