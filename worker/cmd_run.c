@@ -20,6 +20,7 @@
 
 struct worker {
 	const struct config *config;
+	int64_t started_us;
 	struct arena arena;
 	struct report *report;
 	struct signals *signals;
@@ -150,6 +151,7 @@ static int start_loop(struct worker *w, struct err *err)
 {
 	w->loop = loop_new(&w->rules, w->log, w->sink, clock_system(), w->report);
 	metrics_init(&w->metrics, (size_t)w->rules.partitions);
+	metrics_set(&w->metrics, METRIC_PROCESS_START, 0, (uint64_t)w->started_us);
 	publisher_init(&w->publisher, &w->metrics, clock_system());
 	return start_http(w, err);
 }
@@ -225,8 +227,9 @@ static enum report_form log_form(const struct config *config)
 int cmd_run(const struct config *config, struct err *err)
 {
 	CLEANUP(worker_close)
-	struct worker w = {
-		.config = config, .report = report_new(clock_system(), log_form(config))};
+	struct worker w = {.config = config,
+		.started_us = clock_now_us(clock_system()),
+		.report = report_new(clock_system(), log_form(config))};
 	int r;
 
 	keep_memory();

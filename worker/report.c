@@ -99,8 +99,9 @@ static void write_line(struct buf *line)
 	const uint8_t *p;
 	size_t left;
 
+	/* Nor does what a record or a server says move the cursor of a terminal. */
 	for (size_t i = 0; i < line->n; i++)
-		if (line->p[i] == '\n')
+		if (line->p[i] < ' ' || line->p[i] == 0x7f)
 			line->p[i] = ' ';
 	buf_add_byte(line, '\n');
 	for (left = line->n, p = line->p; left;) {

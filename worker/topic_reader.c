@@ -1,6 +1,6 @@
 #include "topic_reader.h"
 
-#include "report.h"
+#include "loop.h"
 
 #include <time.h>
 
@@ -138,12 +138,18 @@ int topic_reader_read(struct topic_reader *t, const struct log_range *v, size_t 
 
 int topic_reader_pass(struct topic_reader *t, const struct log_message *m, int r, struct err *err)
 {
-	if (!r)
+	const char *topic = t->topics[m->topic];
+	struct notice foreign = {.level = 'W',
+		.name = "foreign-record",
+		.text = err->text,
+		.at = {slice_str(topic), m->partition, m->offset, m->key}};
+
+	if (r == ERR_DATA) {
+		t->report->ops->event(t->report, &foreign);
 		return 0;
-	err_prefix(err, "%s partition %d offset %lld", t->topics[m->topic], m->partition,
-		(long long)m->offset);
-	if (r != ERR_DATA)
-		return r;
-	report_event(t->report, 'W', "foreign-record", "%s", err->text);
-	return 0;
+	}
+	if (r)
+		err_prefix(err, "%s partition %d offset %lld", topic, m->partition,
+			(long long)m->offset);
+	return r;
 }
