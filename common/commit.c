@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-#define RETRIES_MAX 3	/* of the same call with SQL_RETRY */
+#define RETRIES_MAX 3	/* of the same call with SQL_RETRY, or that left all its reads for later */
+#define AGAIN_MAX 1000	/* reads left for later are sent again so many at a time: a statement's */
 #define LONE_OUTAGES 3	/* a read alone, with a good probe after each: the read is to blame */
 #define BATCH_OUTAGES 2 /* the batch, likewise: take it apart */
 /*
@@ -14,13 +15,15 @@
 /* SQLSTATE connection_failure, for the read that is charged with one. */
 #define CONNECTION_FAILURE "08006"
 
-static void push(struct commit *c, size_t from, size_t n, enum sink_call_kind kind)
+static void push(struct commit *c, size_t from, size_t n, uint8_t retries)
 {
+	enum sink_call_kind kind = n == 1 ? SINK_COMMIT : SINK_ISOLATE;
+
 	if (c->depth == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 2 * PARTS;
 		c->stack = mem_realloc(c->stack, c->cap * sizeof(*c->stack));
 	}
-	c->stack[c->depth++] = (struct commit_work){.call = {kind, from, n}};
+	c->stack[c->depth++] = (struct commit_work){.call = {kind, from, n}, .retries = retries};
 }
 
 static struct commit_work *top(struct commit *c)
@@ -34,7 +37,7 @@ void commit_init(struct commit *c, struct arena *arena, struct outcome *outcomes
 	if (!n)
 		return;
 	memset(outcomes, 0, n * sizeof(*outcomes));
-	push(c, 0, n, SINK_COMMIT);
+	push(c, 0, n, 0);
 }
 
 bool commit_next(struct commit *c, struct sink_call *ret)
@@ -106,14 +109,8 @@ static void push_parts(struct commit *c, size_t from, size_t n)
 	for (size_t part = (n + size - 1) / size; part-- > 0;) {
 		size_t begin = part * size, end = begin + size < n ? begin + size : n;
 
-		push(c, from + begin, end - begin, end - begin == 1 ? SINK_COMMIT : SINK_ISOLATE);
+		push(c, from + begin, end - begin, 0);
 	}
-}
-
-/* Whether the isolated function can catch it, instead of failing as a whole. */
-static bool catchable(const struct sink_result *r)
-{
-	return !r->backend_lost && r->code[0] && strcmp(r->code, "57014") != 0;
 }
 
 static void take_apart(struct commit *c)
@@ -123,8 +120,6 @@ static void take_apart(struct commit *c)
 	c->depth--;
 	if (call.n == 1)
 		charge(c, call.from);
-	else if (call.kind == SINK_COMMIT && catchable(&c->last))
-		push(c, call.from, call.n, SINK_ISOLATE);
 	else
 		push_parts(c, call.from, call.n);
 }
@@ -161,11 +156,11 @@ static bool once_more(struct commit *c)
 {
 	struct commit_work *w = top(c);
 
-	if (!blames_server(c->last.class) || w->call.kind != SINK_COMMIT)
+	if (!blames_server(c->last.class))
 		return false;
 	if (w->call.n == 1)
 		return !c->last.backend_lost && ++w->outages < LONE_OUTAGES;
-	return ++w->outages < BATCH_OUTAGES;
+	return w->call.n == c->n && ++w->outages < BATCH_OUTAGES;
 }
 
 static void probe_done(struct commit *c, const struct sink_result *r)
@@ -179,22 +174,62 @@ static void probe_done(struct commit *c, const struct sink_result *r)
 	}
 }
 
-/* What failed among neighbours for another reason than its content is tried alone. */
-static void call_done(struct commit *c)
+/* Left untried, or failed for a reason that passes. */
+static bool passing(const struct outcome *o)
 {
-	struct sink_call call = top(c)->call;
+	return o->kind == OUTCOME_INVALID ||
+	       (o->kind == OUTCOME_FAILED && sqlstate_class(o->code) == SQL_RETRY);
+}
 
-	c->depth--;
+static size_t count_passing(const struct commit *c, struct sink_call call)
+{
+	size_t n = 0;
+
+	for (size_t i = call.from; i < call.from + call.n; i++)
+		n += passing(&c->outcomes[i]);
+	return n;
+}
+
+/*
+ * What is left of the call: passing trouble is met together again, as long as that helps; what
+ * failed among neighbours for another reason than its content is tried alone.
+ */
+static void push_left(struct commit *c, struct sink_call call, uint8_t retries)
+{
+	size_t most = retries > RETRIES_MAX ? 1 : AGAIN_MAX, run = 0;
+
 	for (size_t i = call.from + call.n; i-- > call.from;) {
 		struct outcome *o = &c->outcomes[i];
 
-		if (o->kind != OUTCOME_FAILED) {
-			c->row_n = 0;
-		} else if (sqlstate_class(o->code) != SQL_RECORD) {
+		if (passing(o)) {
 			*o = (struct outcome){.kind = OUTCOME_INVALID};
-			push(c, i, 1, SINK_COMMIT);
+			if (++run < most && i > call.from)
+				continue;
+			push(c, i, run, retries);
+			run = 0;
+			continue;
+		}
+		if (run)
+			push(c, i + 1, run, retries);
+		run = 0;
+		if (o->kind == OUTCOME_FAILED && sqlstate_class(o->code) != SQL_RECORD) {
+			*o = (struct outcome){.kind = OUTCOME_INVALID};
+			push(c, i, 1, 0);
 		}
 	}
+}
+
+static void call_done(struct commit *c)
+{
+	struct commit_work w = *top(c);
+	bool progress = count_passing(c, w.call) < w.call.n;
+
+	c->depth--;
+	for (size_t i = w.call.from; i < w.call.from + w.call.n; i++) {
+		if (!passing(&c->outcomes[i]) && c->outcomes[i].kind != OUTCOME_FAILED)
+			c->row_n = 0;
+	}
+	push_left(c, w.call, progress ? 0 : (uint8_t)(w.retries + 1));
 }
 
 void commit_result(struct commit *c, const struct sink_result *r)

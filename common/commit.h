@@ -14,7 +14,7 @@
 #include "sqlstate.h"
 
 enum sink_call_kind {
-	SINK_COMMIT,  /* commit_meter_reads: all or nothing */
+	SINK_COMMIT,  /* commit_meter_reads, one read */
 	SINK_ISOLATE, /* commit_meter_reads_isolated: commits what it can, says which failed */
 	SINK_PROBE,   /* an empty call: is Postgres there, and its contract? */
 };
@@ -27,7 +27,7 @@ struct sink_call {
 
 /* The result of one call as a whole. */
 struct sink_result {
-	enum sql_class class; /* SQL_OK: outcomes of all n reads are set */
+	enum sql_class class; /* SQL_OK: outcomes are set; INVALID: left for a later call */
 	char code[6];	      /* else: SQLSTATE, "" for a lost connection or a time-out of ours */
 	bool backend_lost;    /* the connection died under the call */
 	char message[256];
@@ -42,7 +42,7 @@ enum commit_verdict {
 /* A range of reads still to be called for. The driver's own. */
 struct commit_work {
 	struct sink_call call;
-	uint8_t retries; /* calls that failed with SQL_RETRY */
+	uint8_t retries; /* calls that failed with SQL_RETRY or left all reads for later */
 	uint8_t outages; /* calls that failed with SQL_OUTAGE while a probe succeeded */
 };
 

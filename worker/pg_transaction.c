@@ -212,6 +212,13 @@ static bool read_outcome(struct pg_transaction *t, struct arena *arena, const PG
 	return true;
 }
 
+/* That read and all after it are for a later call. */
+static void leave_untried(struct outcome *outcomes, size_t from, size_t n)
+{
+	for (size_t i = from; i < n; i++)
+		outcomes[i].kind = OUTCOME_INVALID;
+}
+
 /* The rows of one call of the function; outcomes of its n reads. */
 static bool read_rows(struct pg_transaction *t, struct arena *arena, const PGresult *r,
 	struct outcome *outcomes, size_t n)
@@ -223,7 +230,9 @@ static bool read_rows(struct pg_transaction *t, struct arena *arena, const PGres
 			return breach(t, "an ordinal that is not in the call");
 		if (outcomes[ordinal - 1].kind != OUTCOME_COMMITTED)
 			return breach(t, "two rows for one read");
-		if (!read_outcome(t, arena, r, row, &outcomes[ordinal - 1]))
+		if (t->kind == SINK_ISOLATE && strcmp(PQgetvalue(r, row, OUTCOME), "untried") == 0)
+			leave_untried(outcomes, ordinal - 1, n);
+		else if (!read_outcome(t, arena, r, row, &outcomes[ordinal - 1]))
 			return false;
 	}
 	return true;

@@ -41,8 +41,8 @@ void pg_transaction_send(struct pg_transaction *t, struct pg_connection *c,
  */
 bool pg_transaction_receive(struct pg_transaction *t, struct pg_connection *c);
 /*
- * The outcomes of all n reads of a transaction without error; texts into arena. False: the function
- * broke the contract, t->error says how, and no read has an outcome.
+ * The outcomes of all n reads of a transaction without error, OUTCOME_INVALID for those that it
+ * left to a later one; texts into arena. False: the function broke the contract, t->error says how.
  */
 bool pg_transaction_outcomes(
 	struct pg_transaction *t, struct arena *arena, struct outcome *outcomes);

@@ -122,9 +122,9 @@ BEGIN
 END
 $function$;
 
--- Commits what it can. Takes apart what fails, each part in a subtransaction, down to single reads;
--- also returns a row with outcome 'failed', SQLSTATE and message for those that fail alone. What no
--- handler catches (a cancelled statement, a lost connection) ends the call: the caller halves it.
+-- Commits what it can: all reads at once, else one by one. Also returns a row with outcome 'failed', SQLSTATE
+-- and message for each read that fails, and one with 'untried' for the first that it leaves to another call,
+-- with all after it. What no handler catches (a cancelled statement, a lost connection) ends the call.
 CREATE OR REPLACE FUNCTION commit_meter_reads_isolated(
 	idempotency_key text[],
 	meter_id        text[],
@@ -139,53 +139,105 @@ RETURNS TABLE (ordinal int, outcome text, committed jsonb, sqlstate text, messag
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path FROM CURRENT
-SET lock_timeout = '100ms' -- one locked row is met once per halving
 AS $function$
 #variable_conflict use_column
 DECLARE
-	-- Ranges [lows[i], highs[i]] still to do; the last one is next.
-	lows    int[] := ARRAY[1];
-	highs   int[] := ARRAY[coalesce(cardinality(commit_meter_reads_isolated.idempotency_key), 0)];
-	depth   int := 1;
-	low     int;
-	high    int;
-	middle  int;
-	code    text;
-	reason  text;
+	-- Others see 64 subtransactions of a transaction at a glance (PGPROC_MAX_CACHED_SUBXIDS in proc.h);
+	-- with one more, every snapshot of every session has to look them up.
+	most     CONSTANT int := 60;
+	counter  CONSTANT text := 'meter_dlq.subtransactions'; -- kept by this transaction
+	patience CONSTANT text := current_setting('lock_timeout');
+	reads    CONSTANT int := coalesce(cardinality(commit_meter_reads_isolated.idempotency_key), 0);
+	step     CONSTANT int := greatest(reads / 45, 20);
+	kept     int := coalesce(nullif(current_setting(counter, true), ''), '0');
+	waits    int := 0;     -- for a lock, in vain
+	whole    bool := true; -- no read has failed yet
+	low      int := 1;     -- the run under way: reads low to high, in one subtransaction
+	high     int := reads;
+	at       int;          -- the read under way
+	skipped  int[];        -- those of the run that are in the table
+	code     text;
+	reason   text;
 BEGIN
+	IF (reads = ALL (ARRAY[
+		cardinality(commit_meter_reads_isolated.meter_id), cardinality(commit_meter_reads_isolated.read_at),
+		cardinality(commit_meter_reads_isolated.sequence), cardinality(commit_meter_reads_isolated.kwh),
+		cardinality(commit_meter_reads_isolated.reading_type),
+		cardinality(commit_meter_reads_isolated.quality),
+		cardinality(commit_meter_reads_isolated.attributes)])) IS NOT TRUE THEN
+		RAISE 'the arrays must have the same number of elements'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+
 	-- So that a deferred constraint fails here, where its read is known, and not at COMMIT.
 	SET CONSTRAINTS ALL IMMEDIATE;
 
-	WHILE depth > 0 LOOP
-		low := lows[depth];
-		high := highs[depth];
-		depth := depth - 1;
+	WHILE (low <= reads OR whole) AND kept < most LOOP
+		at := low;
+		skipped := '{}';
 		BEGIN
-			RETURN QUERY
-			SELECT r.ordinal + low - 1, r.outcome, r.committed, NULL, NULL
-			FROM commit_meter_reads(
-				commit_meter_reads_isolated.idempotency_key[low:high],
-				commit_meter_reads_isolated.meter_id[low:high],
-				commit_meter_reads_isolated.read_at[low:high],
-				commit_meter_reads_isolated.sequence[low:high],
-				commit_meter_reads_isolated.kwh[low:high],
-				commit_meter_reads_isolated.reading_type[low:high],
-				commit_meter_reads_isolated.quality[low:high],
-				commit_meter_reads_isolated.attributes[low:high]) r;
+			-- A variable keeps its value when its subtransaction is rolled back: `at` is the read that failed.
+			WHILE at <= high AND NOT whole LOOP
+				INSERT INTO meter_read
+					(idempotency_key, meter_id, read_at, sequence, kwh, reading_type, quality, attributes)
+				VALUES (commit_meter_reads_isolated.idempotency_key[at],
+					commit_meter_reads_isolated.meter_id[at], commit_meter_reads_isolated.read_at[at],
+					commit_meter_reads_isolated.sequence[at], commit_meter_reads_isolated.kwh[at],
+					commit_meter_reads_isolated.reading_type[at],
+					commit_meter_reads_isolated.quality[at], commit_meter_reads_isolated.attributes[at])
+				ON CONFLICT (idempotency_key) DO NOTHING;
+				IF NOT FOUND THEN
+					skipped := skipped || at;
+				END IF;
+				at := at + 1;
+			END LOOP;
+			IF whole OR skipped <> '{}' THEN
+				RETURN QUERY
+				SELECT r.ordinal + low - 1, r.outcome, r.committed, NULL, NULL
+				FROM commit_meter_reads(
+					commit_meter_reads_isolated.idempotency_key[low:high],
+					commit_meter_reads_isolated.meter_id[low:high],
+					commit_meter_reads_isolated.read_at[low:high],
+					commit_meter_reads_isolated.sequence[low:high],
+					commit_meter_reads_isolated.kwh[low:high],
+					commit_meter_reads_isolated.reading_type[low:high],
+					commit_meter_reads_isolated.quality[low:high],
+					commit_meter_reads_isolated.attributes[low:high]) r
+				WHERE whole OR r.ordinal + low - 1 = ANY (skipped);
+			END IF;
+			kept := kept + 1;
+			low := high + 1;
+			high := least(high + step, reads);
+			whole := false;
 		EXCEPTION WHEN OTHERS THEN
 			GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, reason = MESSAGE_TEXT;
-			IF low >= high THEN
-				RETURN QUERY SELECT low, 'failed', NULL::jsonb, code, reason;
+			IF reads = 0 THEN
+				RAISE;
+			ELSIF code = '55P03' THEN
+				-- Many rows may be locked: the first one was waited for, the others hardly are.
+				waits := least(waits + 1, 3);
+				PERFORM set_config('lock_timeout', (ARRAY['100ms', '10ms', '1ms'])[waits], true);
+			END IF;
+			IF whole THEN
+				whole := false;
+				high := least(step, reads);
+			ELSIF at > high AND low < high THEN
+				high := (low + high) / 2; -- one of the skipped ones
+			ELSIF at > low AND at <= high THEN
+				high := at - 1; -- those before it once more, then it alone
 			ELSE
-				middle := (low + high) / 2;
-				lows[depth + 1] := middle + 1;
-				highs[depth + 1] := high;
-				lows[depth + 2] := low;
-				highs[depth + 2] := middle;
-				depth := depth + 2;
+				RETURN QUERY SELECT low, 'failed', NULL::jsonb, code, reason;
+				low := low + 1;
+				high := least(low + step - 1, reads);
 			END IF;
 		END;
 	END LOOP;
+
+	PERFORM set_config('lock_timeout', patience, true);
+	PERFORM set_config(counter, kept::text, true);
+	IF low <= reads THEN
+		RETURN QUERY SELECT low, 'untried', NULL::jsonb, NULL, NULL;
+	END IF;
 END
 $function$;
 
