@@ -196,8 +196,12 @@ static size_t count_passing(const struct commit *c, struct sink_call call)
  */
 static void push_left(struct commit *c, struct sink_call call, uint8_t retries)
 {
-	size_t most = retries > RETRIES_MAX ? 1 : AGAIN_MAX, run = 0;
+	size_t most = AGAIN_MAX, run = 0;
 
+	if (retries > RETRIES_MAX) {
+		most = 1;
+		retries = 0;
+	}
 	for (size_t i = call.from + call.n; i-- > call.from;) {
 		struct outcome *o = &c->outcomes[i];
 

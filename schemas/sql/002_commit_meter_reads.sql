@@ -122,9 +122,9 @@ BEGIN
 END
 $function$;
 
--- Commits what it can: all reads at once, else one by one. Also returns a row with outcome 'failed', SQLSTATE
--- and message for each read that fails, and one with 'untried' for the first that it leaves to another call,
--- with all after it. What no handler catches (a cancelled statement, a lost connection) ends the call.
+-- Commits what it can. Also returns a row with outcome 'failed', SQLSTATE and message for each read that
+-- fails, and one with 'untried' for the first that it leaves to another call, with all after it. What no
+-- handler catches (a cancelled statement, a lost connection) ends the call.
 CREATE OR REPLACE FUNCTION commit_meter_reads_isolated(
 	idempotency_key text[],
 	meter_id        text[],
@@ -148,14 +148,16 @@ DECLARE
 	counter  CONSTANT text := 'meter_dlq.subtransactions'; -- kept by this transaction
 	patience CONSTANT text := current_setting('lock_timeout');
 	reads    CONSTANT int := coalesce(cardinality(commit_meter_reads_isolated.idempotency_key), 0);
-	step     CONSTANT int := greatest(reads / 45, 20);
+	small    CONSTANT int := greatest(reads / 45, 20);
+	few      CONSTANT int := 4; -- good reads between two that fail
+	step     int := (reads + 1) / 2;
 	kept     int := coalesce(nullif(current_setting(counter, true), ''), '0');
-	waits    int := 0;     -- for a lock, in vain
-	whole    bool := true; -- no read has failed yet
-	low      int := 1;     -- the run under way: reads low to high, in one subtransaction
-	high     int := reads;
-	at       int;          -- the read under way
-	skipped  int[];        -- those of the run that are in the table
+	waits    int := 0; -- for a lock, in vain
+	low      int := 1; -- reads low to high are next
+	high     int;
+	search   int := 0; -- up to here some fail
+	bad      int := 0; -- one that does, with code and reason
+	at       int;
 	code     text;
 	reason   text;
 BEGIN
@@ -172,26 +174,39 @@ BEGIN
 	-- So that a deferred constraint fails here, where its read is known, and not at COMMIT.
 	SET CONSTRAINTS ALL IMMEDIATE;
 
-	WHILE (low <= reads OR whole) AND kept < most LOOP
-		at := low;
-		skipped := '{}';
-		BEGIN
-			-- A variable keeps its value when its subtransaction is rolled back: `at` is the read that failed.
-			WHILE at <= high AND NOT whole LOOP
-				INSERT INTO meter_read
-					(idempotency_key, meter_id, read_at, sequence, kwh, reading_type, quality, attributes)
-				VALUES (commit_meter_reads_isolated.idempotency_key[at],
-					commit_meter_reads_isolated.meter_id[at], commit_meter_reads_isolated.read_at[at],
-					commit_meter_reads_isolated.sequence[at], commit_meter_reads_isolated.kwh[at],
-					commit_meter_reads_isolated.reading_type[at],
-					commit_meter_reads_isolated.quality[at], commit_meter_reads_isolated.attributes[at])
-				ON CONFLICT (idempotency_key) DO NOTHING;
-				IF NOT FOUND THEN
-					skipped := skipped || at;
-				END IF;
-				at := at + 1;
-			END LOOP;
-			IF whole OR skipped <> '{}' THEN
+	LOOP
+		EXIT WHEN kept >= most;
+		high := least(low + step - 1, reads);
+
+		-- Which is the next to fail? Each is tried by itself, and then all are undone: what is committed is
+		-- committed by commit_meter_reads. `at` keeps its value when its subtransaction is rolled back.
+		IF low <= search AND low > bad THEN
+			at := low;
+			BEGIN
+				WHILE at <= search LOOP
+					INSERT INTO meter_read
+						(idempotency_key, meter_id, read_at, sequence, kwh, reading_type, quality, attributes)
+					VALUES (commit_meter_reads_isolated.idempotency_key[at],
+						commit_meter_reads_isolated.meter_id[at], commit_meter_reads_isolated.read_at[at],
+						commit_meter_reads_isolated.sequence[at], commit_meter_reads_isolated.kwh[at],
+						commit_meter_reads_isolated.reading_type[at],
+						commit_meter_reads_isolated.quality[at], commit_meter_reads_isolated.attributes[at])
+					ON CONFLICT (idempotency_key) DO NOTHING;
+					at := at + 1;
+				END LOOP;
+				RAISE 'none of them';
+			EXCEPTION WHEN OTHERS THEN
+				GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, reason = MESSAGE_TEXT;
+			END;
+			high := at - 1;
+			IF high < search THEN
+				bad := at;
+				search := CASE WHEN bad - low <= few THEN search ELSE 0 END;
+			END IF;
+		END IF;
+
+		IF low <> bad THEN
+			BEGIN
 				RETURN QUERY
 				SELECT r.ordinal + low - 1, r.outcome, r.committed, NULL, NULL
 				FROM commit_meter_reads(
@@ -202,35 +217,33 @@ BEGIN
 					commit_meter_reads_isolated.kwh[low:high],
 					commit_meter_reads_isolated.reading_type[low:high],
 					commit_meter_reads_isolated.quality[low:high],
-					commit_meter_reads_isolated.attributes[low:high]) r
-				WHERE whole OR r.ordinal + low - 1 = ANY (skipped);
-			END IF;
-			kept := kept + 1;
-			low := high + 1;
-			high := least(high + step, reads);
-			whole := false;
-		EXCEPTION WHEN OTHERS THEN
-			GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, reason = MESSAGE_TEXT;
-			IF reads = 0 THEN
-				RAISE;
-			ELSIF code = '55P03' THEN
-				-- Many rows may be locked: the first one was waited for, the others hardly are.
+					commit_meter_reads_isolated.attributes[low:high]) r;
+				kept := kept + 1;
+				low := high + 1;
+			EXCEPTION WHEN OTHERS THEN
+				GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, reason = MESSAGE_TEXT;
+				IF reads = 0 THEN
+					RAISE;
+				END IF;
+				bad := CASE WHEN low = high THEN low ELSE 0 END;
+				search := CASE
+					WHEN low <= search THEN (low + high) / 2 -- the search has found nothing
+					WHEN step > small THEN 0
+					ELSE high END;
+				step := small;
+			END;
+		END IF;
+
+		IF low = bad THEN
+			RETURN QUERY SELECT low, 'failed', NULL::jsonb, code, reason;
+			low := low + 1;
+			-- Many rows may be locked: the first one was waited for, the others hardly are.
+			IF code IN ('55P03', '40P01') THEN
 				waits := least(waits + 1, 3);
 				PERFORM set_config('lock_timeout', (ARRAY['100ms', '10ms', '1ms'])[waits], true);
 			END IF;
-			IF whole THEN
-				whole := false;
-				high := least(step, reads);
-			ELSIF at > high AND low < high THEN
-				high := (low + high) / 2; -- one of the skipped ones
-			ELSIF at > low AND at <= high THEN
-				high := at - 1; -- those before it once more, then it alone
-			ELSE
-				RETURN QUERY SELECT low, 'failed', NULL::jsonb, code, reason;
-				low := low + 1;
-				high := least(low + step - 1, reads);
-			END IF;
-		END;
+		END IF;
+		EXIT WHEN low > reads;
 	END LOOP;
 
 	PERFORM set_config('lock_timeout', patience, true);

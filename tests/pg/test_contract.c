@@ -182,8 +182,8 @@ static const char OTHER_TABLE[] =
 	" SELECT CASE WHEN same THEN 'duplicate' ELSE 'conflict' END, NULL::json, i FROM old $$;"
 	"CREATE FUNCTION \"Billing\".\"Commit \"\"1\"\"_isolated\"" SIGNATURE
 	" RETURNS TABLE (outcome text, committed json, ordinal int, sqlstate text, message text)"
-	" LANGUAGE sql AS $$ SELECT 'failed', NULL::json, i::int, '22000', 'no'"
-	" FROM unnest($1) WITH ORDINALITY r (k, i) $$";
+	" LANGUAGE sql AS $$ SELECT outcome, committed, ordinal::int, NULL, NULL"
+	" FROM \"Billing\".\"Commit \"\"1\"\"\"($1, $2, $3, $4, $5, $6, $7, $8) $$";
 
 Test(contract, another_table_behind_the_same_signature_is_as_good)
 {
@@ -211,7 +211,7 @@ Test(contract, another_table_behind_the_same_signature_is_as_good)
 	database_free(d);
 }
 
-/* A function whose answer to a batch, not to a probe, is these rows. */
+/* An isolated function whose answer to a batch, not to a probe, is these rows. */
 static void expect_breach(const char *rows)
 {
 	struct database *d = database_new();
@@ -219,12 +219,16 @@ static void expect_breach(const char *rows)
 	struct batch *b = batch_new(5);
 
 	run_sql(d->admin,
-		"CREATE OR REPLACE FUNCTION commit_meter_reads(idempotency_key text[], meter_id "
+		"CREATE OR REPLACE FUNCTION commit_meter_reads_isolated(idempotency_key text[], "
+		"meter_id "
 		"text[],"
 		" read_at timestamptz[], sequence bigint[], kwh numeric[], reading_type text[],"
 		" quality text[], attributes jsonb[])"
-		" RETURNS TABLE (ordinal int, outcome text, committed jsonb) LANGUAGE sql AS $$"
-		" SELECT v.i, v.o, NULL::jsonb FROM (VALUES %s) v (i, o) WHERE cardinality($1) > 0 "
+		" RETURNS TABLE (ordinal int, outcome text, committed jsonb, sqlstate text, "
+		"message text)"
+		" LANGUAGE sql AS $$"
+		" SELECT v.i, v.o, NULL::jsonb, NULL, NULL FROM (VALUES %s) v (i, o) WHERE "
+		"cardinality($1) > 0 "
 		"$$",
 		rows);
 	cr_assert_eq(commit_batch(s, b), COMMIT_CONTRACT, "%s", rows);
@@ -242,4 +246,6 @@ Test(contract, answers_that_break_it_settle_no_read)
 	expect_breach("(1, 'duplicate'), (1, 'duplicate')");
 	expect_breach("(2, 'inserted')");
 	expect_breach("(2, 'failed')");
+	expect_breach("(0, 'untried')");
+	expect_breach("(2, 'untried'), (3, 'duplicate')");
 }

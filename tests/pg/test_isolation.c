@@ -51,7 +51,7 @@ Test(isolation, a_check_constraint_fails_one_read_of_a_thousand)
 
 	run_sql(f.d->admin, "ALTER TABLE meter_read ADD CHECK (meter_id <> 'BAD')");
 	expect_isolated(&f, "23514");
-	cr_expect_eq(f.b->calls, 2);
+	cr_expect_eq(f.b->calls, 1);
 	fixture_free(&f);
 }
 
@@ -124,7 +124,7 @@ Test(isolation, a_foreign_key_that_is_checked_at_commit_fails_one_read)
 			    "ALTER TABLE meter_read ADD FOREIGN KEY (meter_id) REFERENCES meter"
 			    " DEFERRABLE INITIALLY DEFERRED");
 	expect_isolated(&f, "23503");
-	cr_expect_eq(f.b->calls, 2);
+	cr_expect_eq(f.b->calls, 1);
 	fixture_free(&f);
 }
 
@@ -244,6 +244,86 @@ Test(isolation, a_batch_of_nothing_but_bad_reads_fails_them_all)
 	fixture_free(&f);
 }
 
+Test(isolation, one_bad_read_in_a_hundred_keeps_every_transaction_within_64_subtransactions)
+{
+	struct fixture f = fixture_new(5000, 0);
+
+	run_sql(f.d->admin, "ALTER TABLE meter_read ADD CHECK (meter_id <> 'BAD')");
+	for (size_t i = 0; i < f.b->n; i += 100)
+		f.b->reads[i + i / 100 % 7].meter_id = BAD;
+	f.b->reads[0].meter_id = BAD;
+	cr_assert_eq(commit_batch(f.s, f.b), COMMIT_DONE);
+	cr_expect_eq(ask_number(f.d->admin, "SELECT count(*) FROM meter_read"), 4950);
+	cr_expect_leq(
+		ask_number(f.d->admin, "SELECT max(n) FROM (SELECT count(DISTINCT xmin::text) n"
+				       " FROM meter_read GROUP BY committed_at) t"),
+		64);
+	cr_expect_leq(f.b->calls, 10, "%u calls", f.b->calls);
+	fixture_free(&f);
+}
+
+Test(isolation, duplicates_and_conflicts_among_bad_reads_are_told_apart)
+{
+	struct fixture f = fixture_new(500, 0);
+
+	commit_batch(f.s, f.b);
+	run_sql(f.d->admin, "DELETE FROM meter_read WHERE sequence = 1 AND"
+			    " right(idempotency_key, 1) IN ('0', '5')");
+	run_sql(f.d->admin, "ALTER TABLE meter_read ADD CHECK (meter_id <> 'BAD') NOT VALID");
+	for (size_t i = 0; i < f.b->n; i++) {
+		if (i % 5 == 1)
+			f.b->reads[i].kwh = SLICE_LIT("7");
+		if (i % 10 == 0)
+			f.b->reads[i].meter_id = BAD;
+	}
+	cr_assert_eq(commit_batch(f.s, f.b), COMMIT_DONE);
+	for (size_t i = 0; i < f.b->n; i++)
+		cr_assert_eq(f.b->outcomes[i].kind,
+			i % 10 == 0  ? OUTCOME_FAILED
+			: i % 5 == 0 ? OUTCOME_COMMITTED
+			: i % 5 == 1 ? OUTCOME_CONFLICT
+				     : OUTCOME_DUPLICATE,
+			"read %zu: %d", i, (int)f.b->outcomes[i].kind);
+	cr_expect_eq(ask_number(f.d->admin, "SELECT count(*) FROM meter_read"), 450);
+	fixture_free(&f);
+}
+
+struct holder {
+	PGconn *conn, *admin;
+	bool done;
+};
+
+/* Once all reads that it does not hold are committed, it is done. */
+static void commit_after_neighbours(void *arg)
+{
+	struct holder *h = arg;
+
+	if (h->done || ask_number(h->admin, "SELECT count(*) FROM meter_read") < 4000)
+		return;
+	run_sql(h->conn, "COMMIT");
+	h->done = true;
+}
+
+Test(isolation, rows_that_another_session_holds_hold_up_no_neighbour_and_are_tried_again_together)
+{
+	struct fixture f = fixture_new(5000, 0);
+	struct holder h = {connect_as(f.d->conninfo), f.d->admin, false};
+
+	f.b->reads[0].meter_id = SLICE_LIT("MTR-00000000");
+	run_sql(h.conn,
+		"BEGIN; INSERT INTO meter_read SELECT 'r' || lpad(i::text, 5, '0'), 'other',"
+		" now(), 1, 1 FROM generate_series(1500, 2499) i");
+	cr_assert_eq(commit_batch_meanwhile(f.s, f.b, commit_after_neighbours, &h), COMMIT_DONE);
+	cr_expect(h.done);
+	for (size_t i = 0; i < f.b->n; i++)
+		cr_assert_eq(f.b->outcomes[i].kind,
+			i >= 1500 && i < 2500 ? OUTCOME_CONFLICT : OUTCOME_COMMITTED,
+			"read %zu: %d %s", i, (int)f.b->outcomes[i].kind, f.b->outcomes[i].code);
+	cr_expect_leq(f.b->calls, 10, "%u calls", f.b->calls);
+	PQfinish(h.conn);
+	fixture_free(&f);
+}
+
 /* --- a real deadlock --- */
 
 struct partner {
@@ -282,7 +362,8 @@ Test(isolation, the_victim_of_a_deadlock_tries_again_and_no_read_has_failed)
 		"BEGIN; INSERT INTO meter_read VALUES ('r00050', 'other', now(), 1, 1)");
 	cr_assert_eq(commit_batch_meanwhile(f.s, f.b, want_the_first_row, &p), COMMIT_DONE);
 	cr_expect(p.sent);
-	cr_expect_str_eq(f.b->commit.last.code, "40P01");
+	await_true(f.d->admin,
+		"SELECT deadlocks > 0 FROM pg_stat_database WHERE datname = current_database()");
 	expect_all(f.b, OUTCOME_COMMITTED);
 	PQfinish(p.conn);
 	fixture_free(&f);

@@ -109,7 +109,8 @@ Test(sink_pg, a_batch_of_several_statements_is_one_transaction)
 	cr_assert_eq(commit_batch(s, b), COMMIT_DONE);
 	expect_all(b, OUTCOME_COMMITTED);
 	cr_expect_eq(ask_number(d->admin, "SELECT count(*) FROM meter_read"), 2500);
-	cr_expect_eq(ask_number(d->admin, "SELECT count(DISTINCT xmin::text) FROM meter_read"), 1);
+	cr_expect_eq(
+		ask_number(d->admin, "SELECT count(DISTINCT committed_at) FROM meter_read"), 1);
 	batch_free(b);
 	sink_pg_free(s);
 	database_free(d);

@@ -21,8 +21,11 @@ struct server {
 	unsigned calls;
 	unsigned down_from; /* number of the first call that finds no server; 0: never */
 	unsigned calls_while_down;
-	unsigned lost_reply;	/* number of the call whose reply is lost; 0: none */
-	unsigned transient;	/* number of the call that meets a deadlock; 0: none */
+	unsigned lost_reply; /* number of the call whose reply is lost; 0: none */
+	unsigned transient;  /* number of the call that meets a deadlock; 0: none */
+	unsigned left_from;  /* number of the first isolated call that leaves reads untried; 0: none
+			      */
+	size_t at_once;	     /* and how many it takes */
 	const char *probe_code; /* NULL: probes succeed */
 	char log[4096];
 	size_t log_n;
@@ -92,7 +95,10 @@ static struct sink_result execute(struct server *s, struct sink_call call, struc
 	for (size_t i = call.from; i < call.from + call.n; i++) {
 		const char *code = code_of(s->reads[i]);
 
-		if (code)
+		if (call.kind == SINK_ISOLATE && s->left_from && s->calls >= s->left_from &&
+			i - call.from >= s->at_once)
+			outcomes[i] = (struct outcome){.kind = OUTCOME_INVALID};
+		else if (code)
 			fail(&outcomes[i], code);
 		else
 			insert(s, i, &outcomes[i]);
@@ -166,45 +172,54 @@ static const struct {
 	const char *what, *reads, *outcomes;
 	enum commit_verdict verdict;
 	const char *calls;
-	unsigned down_from, lost_reply, transient;
+	unsigned down_from, lost_reply, transient, left_from;
+	size_t at_once;
 	const char *probe_code;
 } CASES[] = {
 	{"no reads, no call", "", "", COMMIT_DONE, .calls = ""},
-	{"one call commits all", "ggg", "CCC", COMMIT_DONE, .calls = "C0:3 "},
-	{"duplicates and conflicts are answers", "gdx", "CDX", COMMIT_DONE, .calls = "C0:3 "},
-	{"a bad read is isolated", "grg", "CFC", COMMIT_DONE, .calls = "C0:3 I0:3 "},
+	{"one call commits all", "ggg", "CCC", COMMIT_DONE, .calls = "I0:3 "},
+	{"duplicates and conflicts are answers", "gdx", "CDX", COMMIT_DONE, .calls = "I0:3 "},
+	{"a bad read is isolated", "grg", "CFC", COMMIT_DONE, .calls = "I0:3 "},
 	{"a bad read alone has failed", "r", "F", COMMIT_DONE, .calls = "C0:1 "},
 	{"an unknown error is the read's once it is alone", "gug", "CFC", COMMIT_DONE,
-		.calls = "C0:3 P I0:3 C1:1 P "},
+		.calls = "I0:3 C1:1 P "},
 	{"a time-out is the read's once it is alone", "gtg", "CFC", COMMIT_DONE,
-		.calls = "C0:3 P C0:1 C1:1 P C2:1 "},
-	{"a deadlock is tried again", "gg", "CC", COMMIT_DONE, .calls = "C0:2 C0:2 ",
+		.calls = "I0:3 P C0:1 C1:1 P C2:1 "},
+	{"a deadlock is tried again", "gg", "CC", COMMIT_DONE, .calls = "I0:2 I0:2 ",
 		.transient = 1},
 	{"a read that always deadlocks has failed", "glg", "CFC", COMMIT_DONE,
-		.calls = "C0:3 C0:3 C0:3 C0:3 P I0:3 C1:1 C1:1 C1:1 C1:1 P "},
+		.calls = "I0:3 C1:1 C1:1 C1:1 C1:1 P "},
 	{"an outage with a good probe is tried once more", "gg", "DD", COMMIT_DONE,
-		.calls = "C0:2 P C0:2 ", .lost_reply = 1},
+		.calls = "I0:2 P I0:2 ", .lost_reply = 1},
 	{"a read that brings an outage class has failed when alone three times", "gog", "CFC",
-		COMMIT_DONE, .calls = "C0:3 P C0:3 P I0:3 C1:1 P C1:1 P C1:1 P "},
+		COMMIT_DONE, .calls = "I0:3 C1:1 P C1:1 P C1:1 P "},
 	{"likewise in a batch of one", "o", "F", COMMIT_DONE, .calls = "C0:1 P C0:1 P C0:1 P "},
 	{"a read that kills its backend has failed when alone once", "gkg", "CFC", COMMIT_DONE,
-		.calls = "C0:3 P C0:3 P C0:1 C1:1 P C2:1 "},
+		.calls = "I0:3 P I0:3 P C0:1 C1:1 P C2:1 "},
 	{"likewise in a batch of one", "k", "F", COMMIT_DONE, .calls = "C0:1 P "},
-	{"no server, no attempt", "gg", "OO", COMMIT_OUTAGE, .calls = "C0:2 P ", .down_from = 1},
+	{"no server, no attempt", "gg", "OO", COMMIT_OUTAGE, .calls = "I0:2 P ", .down_from = 1},
 	{"no server for a read alone, no attempt", "k", "O", COMMIT_OUTAGE, .calls = "C0:1 P ",
 		.down_from = 1},
 	{"what is decided stays when the server goes", "grgo", "CFCO", COMMIT_OUTAGE,
-		.calls = "C0:4 I0:4 C3:1 P ", .down_from = 3},
-	{"a deadlock that a probe meets too is an outage", "lg", "OO", COMMIT_OUTAGE,
-		.calls = "C0:2 C0:2 C0:2 C0:2 P ", .probe_code = "55P03"},
+		.calls = "I0:4 C3:1 P ", .down_from = 3},
+	{"a deadlock that a probe meets too is an outage", "lg", "OC", COMMIT_OUTAGE,
+		.calls = "I0:2 C0:1 C0:1 C0:1 C0:1 P ", .probe_code = "55P03"},
 	{"a time-out that a probe meets too is an outage", "tg", "OO", COMMIT_OUTAGE,
-		.calls = "C0:2 P ", .probe_code = "57014"},
+		.calls = "I0:2 P ", .probe_code = "57014"},
 	{"a read alone that breaks the contract while the probe is good has failed", "gcg", "CFC",
-		COMMIT_DONE, .calls = "C0:3 P C0:3 P I0:3 C1:1 P C1:1 P C1:1 P "},
-	{"a missing contract that the probe finds ends it", "og", "OO", COMMIT_CONTRACT,
-		.calls = "C0:2 P ", .probe_code = "42883"},
+		COMMIT_DONE, .calls = "I0:3 C1:1 P C1:1 P C1:1 P "},
+	{"a missing contract that the probe finds ends it", "og", "OC", COMMIT_CONTRACT,
+		.calls = "I0:2 C0:1 P ", .probe_code = "42883"},
+	{"what a call leaves untried is called for again", "gggrg", "CCCFC", COMMIT_DONE,
+		.calls = "I0:5 I2:3 C4:1 ", .left_from = 1, .at_once = 2},
+	{"calls that try nothing end with one read at a time", "gg", "CC", COMMIT_DONE,
+		.calls = "I0:2 I0:2 I0:2 I0:2 C0:1 C1:1 ", .left_from = 1},
+	{"reads that deadlock are tried again together, as long as that helps", "llg", "FFC",
+		COMMIT_DONE,
+		.calls = "I0:3 I0:2 I0:2 I0:2 I0:2 "
+			 "C0:1 C0:1 C0:1 C0:1 P C1:1 C1:1 C1:1 C1:1 P "},
 	{"one that isolation finds likewise", "grc", "CFF", COMMIT_DONE,
-		.calls = "C0:3 I0:3 C2:1 P C2:1 P C2:1 P "},
+		.calls = "I0:3 C2:1 P C2:1 P C2:1 P "},
 };
 
 Test(commit, each_scenario_makes_these_calls_and_gives_these_outcomes)
@@ -215,6 +230,8 @@ Test(commit, each_scenario_makes_these_calls_and_gives_these_outcomes)
 			.down_from = CASES[i].down_from,
 			.lost_reply = CASES[i].lost_reply,
 			.transient = CASES[i].transient,
+			.left_from = CASES[i].left_from,
+			.at_once = CASES[i].at_once,
 			.probe_code = CASES[i].probe_code};
 		char outcomes[64];
 		enum commit_verdict verdict = run(&s, outcomes);
@@ -293,7 +310,7 @@ Test(commit, one_bad_read_in_five_thousand_is_found_in_few_calls)
 	static const struct {
 		char kind;
 		unsigned calls;
-	} BOUNDS[] = {{'r', 2}, {'u', 5}, {'l', 11}, {'o', 11}, {'t', 60}, {'k', 60}};
+	} BOUNDS[] = {{'r', 1}, {'u', 3}, {'l', 6}, {'o', 7}, {'t', 60}, {'k', 60}};
 	char reads[5001], outcomes[5001];
 
 	for (size_t i = 0; i < ARRAY_LEN(BOUNDS); i++) {
@@ -380,6 +397,10 @@ Test(commit, random_batches_lose_nothing_charge_only_bad_reads_and_stop_when_the
 			s.down_from = 1 + (unsigned)(next_random(&state) % 30);
 		if (next_random(&state) % 3 == 0)
 			s.lost_reply = 1 + (unsigned)(next_random(&state) % 10);
+		if (next_random(&state) % 3 == 0) {
+			s.left_from = 1 + (unsigned)(next_random(&state) % 10);
+			s.at_once = next_random(&state) % 20;
+		}
 		if (next_random(&state) % 3 == 0)
 			s.transient = 1 + (unsigned)(next_random(&state) % 10);
 		verdict = run(&s, outcomes);
