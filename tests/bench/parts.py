@@ -17,11 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("METER_DLQ_BUILD", "build")).resolve()
 METER_DLQ = BUILD / "worker" / "meter-dlq"
 PG_INSERT = BUILD / "tests" / "bench" / "pg_insert"
+PG_ISOLATION = BUILD / "tests" / "bench" / "pg_isolation"
 KAFKA_CONSUME = BUILD / "tests" / "bench" / "kafka_consume"
 
 CONNECTIONS = (1, 2, 4)
 PARTITIONS = 12
 FEW_ENTRIES = 1000
+BAD_EVERY = {"e": 0, "e5000": 5000, "e100": 100, "e1": 1}  # of e, a bad read in so many
+ISOLATION_ROUNDS = 3  # the best one counts of each
 RESTORES = 3  # the best one counts, of the bare consume too
 WARM_UP_READS = 100_000  # through the worker before b: a broker that has just started has compiled little of itself
 
@@ -86,7 +89,7 @@ class Bench:
         self.postgres.kill()
 
     def run(self):
-        steps = {"d": self.restore, "a": self.insert, "b": self.drain_new, "c": self.drain_committed}
+        steps = {"d": self.restore, "a": self.insert, "b": self.drain_new, "c": self.drain_committed, "e": self.isolate}
         for part, step in steps.items():
             if part in self.options.only:
                 step()
@@ -199,6 +202,30 @@ class Bench:
     def drain_committed(self):
         self.parts["c"] = self.drain("c", "duplicate", self.options.reads)
         self.expect_table()
+
+    # --- e ---
+
+    def isolate(self):
+        self.call("init", "-F", self.config("e"))  # for the SQL
+        self.delete_topics("e")
+        self.sql("TRUNCATE meter_read")
+        self.sql("ALTER TABLE meter_read ADD CONSTRAINT no_bad CHECK (meter_id <> 'BAD')")
+        runs = {part: [] for part in BAD_EVERY}
+        for number in range(ISOLATION_ROUNDS):
+            say(f"e: round {number + 1}")
+            for part, every in BAD_EVERY.items():  # side by side, as the load of the machine changes
+                runs[part].append(self.isolate_once(every))
+        self.sql("ALTER TABLE meter_read DROP CONSTRAINT no_bad")
+        for part, results in runs.items():
+            self.parts[part] = max(results, key=lambda result: result["rate"])
+
+    def isolate_once(self, every):
+        self.sql("TRUNCATE meter_read")
+        self.settle_postgres()
+        batches = max(2, self.options.reads // (100_000 if every == 1 else 25_000))
+        output, took = self.measure([PG_ISOLATION, self.postgres.conninfo(), every, batches])
+        printed = json.loads(output)
+        return figures(printed["reads"], took | {"seconds": printed["seconds"]})
 
     # --- d ---
 
