@@ -1,9 +1,11 @@
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -163,6 +165,19 @@ int64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int free_port(void)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	cr_assert_eq(bind(fd, (struct sockaddr *)&address, n), 0);
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+	close(fd);
+	return ntohs(address.sin_port);
 }
 
 void await_true(PGconn *conn, const char *fmt, ...)

@@ -30,6 +30,8 @@ const char *sqlstate_of(PGconn *conn, const char *sql);
 __attribute__((format(printf, 2, 3))) char *ask(PGconn *conn, const char *fmt, ...);
 __attribute__((format(printf, 2, 3))) long ask_number(PGconn *conn, const char *fmt, ...);
 int64_t now_ms(void);
+/* A port of the loopback that nobody listens at. */
+int free_port(void);
 /* Asks until the answer is "t". */
 __attribute__((format(printf, 2, 3))) void await_true(PGconn *conn, const char *fmt, ...);
 
