@@ -45,9 +45,9 @@ static void expect_trap_isolated(size_t n, const char *statements, const char *c
 	fixture_free(&f);
 }
 
-Test(isolation, a_check_constraint_fails_one_read_of_a_thousand)
+Test(isolation, a_check_constraint_fails_one_read_of_five_thousand)
 {
-	struct fixture f = fixture_new(1000, 321);
+	struct fixture f = fixture_new(5000, 3210);
 
 	run_sql(f.d->admin, "ALTER TABLE meter_read ADD CHECK (meter_id <> 'BAD')");
 	expect_isolated(&f, "23514");
@@ -72,6 +72,15 @@ Test(isolation, an_amount_that_no_numeric_holds_fails_one_read)
 
 	f.b->reads[0].kwh = SLICE_LIT("1e99999999");
 	expect_isolated(&f, "22003");
+	fixture_free(&f);
+}
+
+Test(isolation, an_instant_that_no_timestamptz_holds_fails_one_read)
+{
+	struct fixture f = fixture_new(100, 99);
+
+	f.b->reads[99].read_at_us = INT64_C(-300000000000000000);
+	expect_isolated(&f, "22008");
 	fixture_free(&f);
 }
 
