@@ -262,6 +262,30 @@ Test(outage, more_than_twenty_reads_that_only_fail_with_an_outage_class_are_an_o
 	fixture_free(&f);
 }
 
+Test(outage, a_disk_that_runs_full_under_a_batch_burns_no_attempt)
+{
+	struct fixture f = fixture_new(5000);
+	const char *tiny = getenv("PG_TEST_TINY");
+	size_t committed = 0;
+
+	cr_assert_not_null(tiny, "PG_TEST_TINY: a folder on a tiny file system is needed");
+	run_sql(f.d->admin, "CREATE TABLESPACE tiny LOCATION '%s'", tiny);
+	run_sql(f.d->admin, "ALTER TABLE meter_read SET TABLESPACE tiny");
+	cr_assert_eq(commit_batch(f.s, f.b), COMMIT_OUTAGE);
+	cr_expect_str_eq(f.b->commit.last.code, "53100", "%s", f.b->commit.last.message);
+	for (size_t i = 0; i < f.b->n; i++) {
+		cr_assert(f.b->outcomes[i].kind == OUTCOME_COMMITTED ||
+				  f.b->outcomes[i].kind == OUTCOME_OUTAGE,
+			"read %zu: %d %s", i, (int)f.b->outcomes[i].kind, f.b->outcomes[i].code);
+		committed += f.b->outcomes[i].kind == OUTCOME_COMMITTED;
+	}
+	cr_expect_eq((size_t)ask_number(f.d->admin, "SELECT count(*) FROM meter_read"), committed);
+	run_sql(f.d->admin, "ALTER TABLE meter_read SET TABLESPACE pg_default");
+	run_sql(f.d->admin, "DROP TABLESPACE tiny");
+	expect_recovery(&f);
+	fixture_free(&f);
+}
+
 /* After a crash, which ends every connection. */
 static void reconnect(struct database *d)
 {
