@@ -5,6 +5,8 @@
 #define RETRIES_MAX 3	/* of the same call with SQL_RETRY, or that left all its reads for later */
 #define AGAIN_MAX 1000	/* reads left for later are sent again so many at a time: a statement's */
 #define LONE_OUTAGES 3	/* a read alone, with a good probe after each: the read is to blame */
+#define WAITS_MAX 40	/* for a server that comes back from a crash: 10 s */
+#define WAITS_UNSURE 2	/* for one that does not say so */
 #define BATCH_OUTAGES 2 /* the batch, likewise: take it apart */
 /*
  * Parts of a range that failed as a whole. Each costs a call, each level of them a statement
@@ -44,7 +46,9 @@ bool commit_next(struct commit *c, struct sink_call *ret)
 {
 	if (!c->depth)
 		return false;
-	*ret = c->probing ? (struct sink_call){.kind = SINK_PROBE} : top(c)->call;
+	*ret = top(c)->call;
+	if (c->probing)
+		*ret = (struct sink_call){.kind = SINK_PROBE, .later = c->waits > 0};
 	return true;
 }
 
@@ -158,14 +162,34 @@ static bool once_more(struct commit *c)
 
 	if (!blames_server(c->last.class))
 		return false;
+	if (w->call.n == 1 && c->last.backend_lost && !w->crashed)
+		return false;
 	if (w->call.n == 1)
-		return !c->last.backend_lost && ++w->outages < LONE_OUTAGES;
+		return ++w->outages < LONE_OUTAGES;
 	return w->call.n == c->n && ++w->outages < BATCH_OUTAGES;
+}
+
+/*
+ * A backend that crashes takes all others with it, and until its log is replayed the postmaster
+ * answers with 57P03, cannot_connect_now; at first, before it knows, with a closed connection. Any
+ * other trouble may last.
+ */
+static bool coming_back(struct commit *c, const struct sink_result *probe)
+{
+	bool recovers = strcmp(probe->code, "57P03") == 0;
+
+	if (!c->last.backend_lost || probe->class != SQL_OUTAGE)
+		return false;
+	top(c)->crashed = true;
+	return c->waits++ < (recovers ? WAITS_MAX : WAITS_UNSURE);
 }
 
 static void probe_done(struct commit *c, const struct sink_result *r)
 {
+	if (r->class != SQL_OK && coming_back(c, r))
+		return;
 	c->probing = false;
+	c->waits = 0;
 	if (r->class != SQL_OK) {
 		c->last = *r;
 		finish(c, verdict_of(r->class));

@@ -23,7 +23,9 @@ enum sink_call_kind {
 struct sink_call {
 	enum sink_call_kind kind;
 	size_t from, n;
+	bool later; /* after COMMIT_PAUSE_MS */
 };
+#define COMMIT_PAUSE_MS 250
 
 /* The result of one call as a whole. */
 struct sink_result {
@@ -44,6 +46,7 @@ struct commit_work {
 	struct sink_call call;
 	uint8_t retries; /* calls that failed with SQL_RETRY or left all reads for later */
 	uint8_t outages; /* calls that failed with SQL_OUTAGE while a probe succeeded */
+	bool crashed;	 /* the server went down under its last call */
 };
 
 /* Reads in a row that failed alone with an outage class: one more, and it is an outage. */
@@ -60,6 +63,7 @@ struct commit {
 	struct commit_work *stack; /* the last one is next, and stays until its result is there */
 	size_t depth, cap;
 	bool probing;		    /* the last call failed: is it the server? */
+	unsigned waits;		    /* probes in a row that found it coming back */
 	size_t row[COMMIT_ROW_MAX]; /* see there; empties when a read commits */
 	size_t row_n;
 };

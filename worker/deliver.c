@@ -9,7 +9,7 @@ bool deliver_possible(const struct loop *l)
 /* Nothing fences Postgres: a zombie must notice by itself, so poll right before each call. */
 static int send_call(struct loop *l, const struct sink_call *call, struct err *err)
 {
-	int r = loop_poll_group(l, err);
+	int r = loop_poll_group(l, call->later && !l->stopping ? COMMIT_PAUSE_MS : 0, err);
 
 	if (r)
 		return r;

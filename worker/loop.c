@@ -120,13 +120,13 @@ void loop_recycle(struct loop *l, struct batch *b)
 		batch_free(b, l->log);
 }
 
-int loop_poll_group(struct loop *l, struct err *err)
+int loop_poll_group(struct loop *l, int timeout_ms, struct err *err)
 {
 	int r;
 
 	loop_tick(l);
 	if (l->pending_event == GROUP_NONE) {
-		r = l->log->ops->group_poll(l->log, 0, &l->pending_event, err);
+		r = l->log->ops->group_poll(l->log, timeout_ms, &l->pending_event, err);
 		if (r)
 			return r;
 	}

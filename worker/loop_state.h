@@ -99,8 +99,11 @@ struct record_place loop_place(const struct loop *l, const struct log_message *m
 void loop_tick(struct loop *l);
 /* A batch for reuse; NULL is fine. */
 void loop_recycle(struct loop *l, struct batch *b);
-/* Serves the group without taking anything. ERR_INTERRUPTED where its members have changed. */
-MUST_CHECK int loop_poll_group(struct loop *l, struct err *err);
+/*
+ * Serves the group for so long without taking anything. ERR_INTERRUPTED where its members have
+ * changed.
+ */
+MUST_CHECK int loop_poll_group(struct loop *l, int timeout_ms, struct err *err);
 
 /* restore.c: the one way to certain tickets and positions (README, "How it recovers"). */
 MUST_CHECK int restore(struct loop *l, struct err *err);

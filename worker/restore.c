@@ -238,7 +238,7 @@ static int read_ranges(struct loop *l, const range_vec *ranges, struct err *err)
 		if (!r)
 			r = fold_chunk(l, v, n, err);
 		if (!r)
-			r = loop_poll_group(l, err);
+			r = loop_poll_group(l, 0, err);
 		if (!r && !done && clock_steady_us(l->clock) > until_us)
 			r = go_on_later(l, err);
 	}
@@ -432,7 +432,7 @@ int restore(struct loop *l, struct err *err)
 	if (!r)
 		r = check_duration(l, started_us, err);
 	if (!r)
-		r = loop_poll_group(l, err);
+		r = loop_poll_group(l, 0, err);
 	if (!r)
 		r = start_fetching(l, err);
 	if (r)

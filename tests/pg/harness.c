@@ -289,6 +289,8 @@ enum commit_verdict commit_batch_meanwhile(
 		struct sink_result r;
 
 		b->calls++;
+		if (c.later)
+			usleep(COMMIT_PAUSE_MS * 1000);
 		s->ops->send(s, c.kind, b->pointers + c.from, c.n);
 		r = await_result(s, &b->answers, b->outcomes + c.from, idle, arg);
 		commit_result(&b->commit, &r);

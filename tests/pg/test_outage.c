@@ -332,6 +332,29 @@ Test(outage, a_backend_that_dies_by_sigkill_takes_the_server_down_and_no_read_ha
 	fixture_free(&f);
 }
 
+/* A trigger that kills its own backend hard, for reads of the meter BAD. */
+static void set_crash(PGconn *conn)
+{
+	set_trap(conn, "EXECUTE format('COPY (SELECT 1) TO PROGRAM ''kill -9 %s''',"
+		       " pg_backend_pid()); PERFORM pg_sleep(10);");
+}
+
+Test(outage, a_read_that_crashes_the_server_each_time_fails_and_its_neighbours_commit)
+{
+	struct fixture f = fixture_new(40);
+	struct sink_pg_config config = sink_config(f.d->conninfo);
+
+	sink_pg_free(f.s);
+	f.s = sink_pg_new(&config);
+	set_crash(f.d->admin);
+	f.b->reads[25].meter_id = BAD;
+	cr_assert_eq(commit_batch(f.s, f.b), COMMIT_DONE, "%s", f.b->commit.last.message);
+	expect_one_failed(f.b, 25, "08006");
+	reconnect(f.d);
+	cr_expect_eq(ask_number(f.d->admin, "SELECT count(*) FROM meter_read"), 39);
+	fixture_free(&f);
+}
+
 /* tests/support/servers does verb to the server of these tests. */
 static void server(const char *verb)
 {

@@ -11,6 +11,7 @@
  *   r record error (23514)          u unknown error (U0001)         o disk full (53100)
  *   l deadlock, always (40P01)      c contract error (42P01)
  *   t statement time-out (57014)    k kills its backend (57P01): both end the isolated call too
+ *   K crashes the server, which then answers to some probes that it is in recovery
  * What became of it: C, D, X, F, O (outage), - (nothing).
  */
 struct server {
@@ -26,6 +27,8 @@ struct server {
 	unsigned left_from;  /* number of the first isolated call that leaves reads untried; 0: none
 			      */
 	size_t at_once;	     /* and how many it takes */
+	unsigned recovery;   /* probes until the server is back after a crash */
+	unsigned recovering; /* of those, to go */
 	const char *probe_code; /* NULL: probes succeed */
 	char log[4096];
 	size_t log_n;
@@ -58,6 +61,8 @@ static const char *code_of(char read)
 		return "57014";
 	case 'k':
 		return "57P01";
+	case 'K':
+		return "57P02";
 	default:
 		return NULL;
 	}
@@ -89,8 +94,10 @@ static struct sink_result execute(struct server *s, struct sink_call call, struc
 	for (size_t i = call.from; i < call.from + call.n; i++) {
 		const char *code = code_of(s->reads[i]);
 
-		if (code && (call.kind == SINK_COMMIT || strchr("tk", s->reads[i])))
-			return error(code, s->reads[i] == 'k');
+		if (code && (call.kind == SINK_COMMIT || strchr("tkK", s->reads[i]))) {
+			s->recovering = s->reads[i] == 'K' ? s->recovery : 0;
+			return error(code, strchr("kK", s->reads[i]));
+		}
 	}
 	for (size_t i = call.from; i < call.from + call.n; i++) {
 		const char *code = code_of(s->reads[i]);
@@ -127,6 +134,10 @@ static struct sink_result serve(struct server *s, struct sink_call call, struct 
 		s->calls_while_down += call.kind != SINK_PROBE;
 		return error("", call.kind != SINK_PROBE);
 	}
+	if (call.kind == SINK_PROBE && s->recovering) {
+		s->recovering--;
+		return error("57P03", false);
+	}
 	if (call.kind == SINK_PROBE)
 		return s->probe_code ? error(s->probe_code, false) : (struct sink_result){SQL_OK};
 	if (s->calls == s->transient)
@@ -153,7 +164,7 @@ static enum commit_verdict run(struct server *s, char *text)
 
 		cr_assert_leq(call.from + call.n, s->n);
 		cr_assert(call.kind == SINK_PROBE || call.n > 0);
-		cr_assert_leq(s->calls, 10 * s->n + 20, "the number of calls is bounded");
+		cr_assert_leq(s->calls, 10 * s->n + 60, "the number of calls is bounded");
 		commit_result(&c, &r);
 	}
 	for (size_t i = 0; i < s->n; i++) {
@@ -172,7 +183,7 @@ static const struct {
 	const char *what, *reads, *outcomes;
 	enum commit_verdict verdict;
 	const char *calls;
-	unsigned down_from, lost_reply, transient, left_from;
+	unsigned down_from, lost_reply, transient, left_from, recovery;
 	size_t at_once;
 	const char *probe_code;
 } CASES[] = {
@@ -197,8 +208,16 @@ static const struct {
 	{"a read that kills its backend has failed when alone once", "gkg", "CFC", COMMIT_DONE,
 		.calls = "I0:3 P I0:3 P C0:1 C1:1 P C2:1 "},
 	{"likewise in a batch of one", "k", "F", COMMIT_DONE, .calls = "C0:1 P "},
-	{"no server, no attempt", "gg", "OO", COMMIT_OUTAGE, .calls = "I0:2 P ", .down_from = 1},
-	{"no server for a read alone, no attempt", "k", "O", COMMIT_OUTAGE, .calls = "C0:1 P ",
+	{"a read that crashes the server has failed when alone three times", "gKg", "CFC",
+		COMMIT_DONE, .recovery = 1,
+		.calls = "I0:3 P P I0:3 P P C0:1 C1:1 P P C1:1 P P C1:1 P P C2:1 "},
+	{"likewise in a batch of one", "K", "F", COMMIT_DONE, .recovery = 2,
+		.calls = "C0:1 P P P C0:1 P P P C0:1 P P P "},
+	{"a recovery that takes long is an outage", "K", "O", COMMIT_OUTAGE, .recovery = 1000,
+		.calls = "C0:1 P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P "
+			 "P P P P P P P P "},
+	{"no server, no attempt", "gg", "OO", COMMIT_OUTAGE, .calls = "I0:2 P P P ", .down_from = 1},
+	{"no server for a read alone, no attempt", "k", "O", COMMIT_OUTAGE, .calls = "C0:1 P P P ",
 		.down_from = 1},
 	{"what is decided stays when the server goes", "grgo", "CFCO", COMMIT_OUTAGE,
 		.calls = "I0:4 C3:1 P ", .down_from = 3},
@@ -231,6 +250,7 @@ Test(commit, each_scenario_makes_these_calls_and_gives_these_outcomes)
 			.lost_reply = CASES[i].lost_reply,
 			.transient = CASES[i].transient,
 			.left_from = CASES[i].left_from,
+			.recovery = CASES[i].recovery,
 			.at_once = CASES[i].at_once,
 			.probe_code = CASES[i].probe_code};
 		char outcomes[64];
