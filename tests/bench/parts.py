@@ -18,6 +18,7 @@ BUILD = (ROOT / os.environ.get("METER_DLQ_BUILD", "build")).resolve()
 METER_DLQ = BUILD / "worker" / "meter-dlq"
 PG_INSERT = BUILD / "tests" / "bench" / "pg_insert"
 PG_ISOLATION = BUILD / "tests" / "bench" / "pg_isolation"
+GO_WORKER = BUILD / "tests" / "bench" / "go_worker"
 KAFKA_CONSUME = BUILD / "tests" / "bench" / "kafka_consume"
 
 CONNECTIONS = (1, 2, 4)
@@ -89,7 +90,7 @@ class Bench:
         self.postgres.kill()
 
     def run(self):
-        steps = {"d": self.restore, "a": self.insert, "b": self.drain_new, "c": self.drain_committed, "e": self.isolate}
+        steps = {"d": self.restore, "a": self.insert, "b": self.drain_new, "c": self.drain_committed, "e": self.isolate, "g": self.drain_with_go}
         for part, step in steps.items():
             if part in self.options.only:
                 step()
@@ -226,6 +227,21 @@ class Bench:
         output, took = self.measure([PG_ISOLATION, self.postgres.conninfo(), every, batches])
         printed = json.loads(output)
         return figures(printed["reads"], took | {"seconds": printed["seconds"]})
+
+    # --- g ---
+
+    def drain_with_go(self):
+        say(f"g: {self.options.reads:,} dead letters")
+        self.dead_letter("g", self.options.reads)
+        self.sql("TRUNCATE meter_read")
+        self.settle_postgres()
+        topics = ["-brokers", self.kafka.bootstrap, "-group", "g", "-source", "g.dead-letter", "-dlq", "g.dlq"]
+        output, took = self.measure([GO_WORKER, *topics, "-conninfo", self.postgres.conninfo(), "-reads", self.options.reads])
+        if (printed := json.loads(output))["inserted"] != self.options.reads:
+            raise BenchError(f"part g: {printed}")
+        self.expect_table()
+        self.delete_topics("g")
+        self.parts["g"] = figures(self.options.reads, took) | {"drain_seconds": printed["drain_seconds"]}  # without joining the group
 
     # --- d ---
 
