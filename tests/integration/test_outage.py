@@ -279,6 +279,22 @@ def test_a_trigger_that_fails_for_one_read_as_if_the_contract_were_broken_costs_
     check_ledger(worker)
 
 
+def test_a_read_that_crashes_postgres_each_time_fails_and_costs_its_neighbours_nothing(new_worker, kafka, postgres, names, sql, check_ledger):
+    worker = new_worker(config={"replay.backoff.initial": "1h"})
+    sql(
+        "CREATE FUNCTION crash() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN IF NEW.meter_id LIKE 'BAD%' THEN"
+        " EXECUTE format('COPY (SELECT 1) TO PROGRAM ''kill -9 %s''', pg_backend_pid()); PERFORM pg_sleep(10);"
+        " END IF; RETURN NEW; END $$;"
+        "CREATE TRIGGER crash BEFORE INSERT ON meter_read FOR EACH ROW EXECUTE FUNCTION crash()"
+    )
+    produce(kafka, names.source, good(range(50)) + bad([1]))
+    stats = worker.run_until_idle(expect=[1]).stats
+    assert (stats["committed"] + stats["duplicate"], stats["requeued"]) == (50, 1)
+    ((_, entry),) = read_state(kafka, names).live.items()
+    assert (entry["attempts"], entry["replays"], entry["error"]["code"]) == (2, 1, "08006")
+    check_ledger(worker)
+
+
 def test_a_read_with_a_value_that_postgres_cannot_hold_fails_alone(new_worker, kafka, names, check_ledger):
     worker = new_worker(config={"replay.backoff.initial": "1h"})
     too_fine = ['{"kwh": 1e-20000}', '{"kwh": 1, "other": 1e-20000}']  # numeric holds 16383 digits after the point
