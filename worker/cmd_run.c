@@ -133,6 +133,7 @@ static int open_seams(struct worker *w, struct err *err)
 	const struct sink_pg_config sink = {.conninfo = c->sink_conninfo,
 		.function = c->sink_function,
 		.application_name = "meter-dlq",
+		.connections = (size_t)c->sink_connections,
 		.statement_records = (size_t)c->sink_statement_records,
 		.statement_timeout_ms = (int)(c->sink_statement_timeout / 1000),
 		.lock_timeout_ms = (int)(c->sink_lock_timeout / 1000)};

@@ -266,7 +266,7 @@ bool pg_connection_alive(struct pg_connection *c)
 	return true;
 }
 
-void pg_connection_wait(struct pg_connection *c, int timeout_ms)
+struct pollfd pg_connection_pollfd(struct pg_connection *c)
 {
 	struct pollfd p = {.fd = PQsocket(c->conn), .events = POLLIN};
 
@@ -274,7 +274,7 @@ void pg_connection_wait(struct pg_connection *c, int timeout_ms)
 		p.events = c->wants == PGRES_POLLING_READING ? POLLIN : POLLOUT;
 	else if (PQflush(c->conn) > 0)
 		p.events |= POLLOUT;
-	poll(&p, 1, timeout_ms);
+	return p;
 }
 
 void pg_connection_close(struct pg_connection *c)

@@ -6,6 +6,7 @@
 #define WORKER_PG_CONNECTION_H
 
 #include <libpq-fe.h>
+#include <poll.h>
 
 #include "commit.h"
 
@@ -41,8 +42,8 @@ enum pg_state pg_connection_poll(struct pg_connection *c, struct sink_result *re
 bool pg_connection_alive(struct pg_connection *c);
 /* Writes and reads what can be without waiting. False: the connection is lost. */
 bool pg_connection_pump(struct pg_connection *c);
-/* Waits up to timeout_ms until there is something to do for one of the above. */
-void pg_connection_wait(struct pg_connection *c, int timeout_ms);
+/* What to wait for until there is something to do for one of the above. */
+struct pollfd pg_connection_pollfd(struct pg_connection *c);
 void pg_connection_close(struct pg_connection *c);
 
 #endif

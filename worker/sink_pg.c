@@ -3,37 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "failpoint.h"
-#include "pg_transaction.h"
+#include "pg_lane.h"
 
-/* Beyond the time-outs of its statements, after which a call is given up. */
-#define SPARE_MS 10000
 #define NAME_MAX_BYTES 256
-
-enum phase {
-	PHASE_IDLE = 0,
-	PHASE_CONNECTING,
-	PHASE_CHECKING, /* a new connection: is the contract there? */
-	PHASE_CALLING,
-	PHASE_DONE, /* result is what it came to */
-};
 
 struct sink_pg {
 	struct sink sink;
-	char *conninfo, *application_name;
-	struct pg_sql sql;
-	int statement_timeout_ms;
+	struct pg_lane_config config;
+	struct pg_lane *lanes;
+	size_t n_lanes;
 
-	struct pg_connection connection;
-	struct pg_transaction transaction;
-
-	/* The call. */
-	enum phase phase;
-	enum sink_call_kind kind;
-	const struct meter_read *const *reads;
-	size_t n;
-	int64_t deadline_ms;
-	struct sink_result result;
+	/* The call: the first `used` lanes have a part of it each. */
+	size_t used;
+	struct pollfd *polls;
 };
 
 static struct sink_pg *self(struct sink *sink)
@@ -41,127 +23,20 @@ static struct sink_pg *self(struct sink *sink)
 	return (struct sink_pg *)sink; /* its first member */
 }
 
-static void close_connection(struct sink_pg *s)
+/* Less than a statement's reads are not worth a transaction of their own. */
+static size_t count_parts(const struct sink_pg *s, size_t n)
 {
-	pg_connection_close(&s->connection);
-	pg_transaction_clear(&s->transaction, true);
+	size_t parts = n / s->config.sql.statement_records;
+
+	if (parts > s->n_lanes)
+		parts = s->n_lanes;
+	return parts ? parts : 1;
 }
 
-static void finish(struct sink_pg *s, const struct sink_result *result)
+/* The first read of a part; of the one after the last: n. */
+static size_t part_begin(size_t n, size_t parts, size_t i)
 {
-	s->result = *result;
-	s->phase = PHASE_DONE;
-}
-
-static void begin_transaction(struct sink_pg *s, enum phase phase, enum sink_call_kind kind)
-{
-	size_t statements;
-
-	s->phase = phase;
-	pg_transaction_clear(&s->transaction, false);
-	pg_transaction_send(&s->transaction, &s->connection, &s->sql, kind, s->reads, s->n);
-	statements = s->transaction.statements + 2;
-	s->deadline_ms = pg_now_ms() + SPARE_MS + (int64_t)statements * s->statement_timeout_ms;
-}
-
-static void connect_done(struct sink_pg *s)
-{
-	if (s->kind == SINK_PROBE)
-		begin_transaction(s, PHASE_CALLING, SINK_PROBE);
-	else
-		begin_transaction(s, PHASE_CHECKING, SINK_PROBE);
-}
-
-/* Says what to run where it is the contract that is missing, and not a right to log in. */
-static void add_advice(struct sink_result *r)
-{
-	static const char ADVICE[] = " (`meter-dlq init` installs what it needs)";
-	size_t n = strlen(r->message), most = sizeof(r->message) - sizeof(ADVICE);
-
-	if (r->class == SQL_CONTRACT && strncmp(r->code, "28", 2) != 0 &&
-		strcmp(r->code, "3D000") != 0)
-		memcpy(r->message + (n < most ? n : most), ADVICE, sizeof(ADVICE));
-}
-
-/* The check of a new connection holds no read: whatever fails there, no read is to blame. */
-static void blame_server(struct sink_result *error)
-{
-	if (error->class != SQL_OK && error->class != SQL_CONTRACT)
-		error->class = SQL_OUTAGE;
-	error->backend_lost = false;
-}
-
-/* All is committed: what became of each read? */
-static void take_outcomes(struct sink_pg *s, struct arena *arena, struct outcome *outcomes)
-{
-	if (s->result.class != SQL_OK || s->kind == SINK_PROBE)
-		return;
-	if (!pg_transaction_outcomes(&s->transaction, arena, outcomes)) {
-		s->result = s->transaction.error;
-		add_advice(&s->result);
-	}
-}
-
-static void transaction_done(struct sink_pg *s)
-{
-	struct sink_result error = s->transaction.error;
-
-	if (s->phase == PHASE_CHECKING)
-		blame_server(&error);
-	add_advice(&error);
-	/*
-	 * Outage classes are of this server or this connection: 25006 after a failover, 57P01. What
-	 * the contract lacks a session may not see when it comes: its search_path is resolved once.
-	 */
-	if (error.class == SQL_OUTAGE || error.class == SQL_CONTRACT)
-		close_connection(s);
-	if (error.class == SQL_OK && s->phase == PHASE_CALLING && s->kind != SINK_PROBE)
-		FAILPOINT("after-sink-commit");
-	if (error.class != SQL_OK || s->phase == PHASE_CALLING) {
-		finish(s, &error);
-		return;
-	}
-	begin_transaction(s, PHASE_CALLING, s->kind);
-}
-
-static void time_out(struct sink_pg *s)
-{
-	struct sink_result r = {.class = SQL_OUTAGE};
-
-	snprintf(r.message, sizeof(r.message),
-		"no answer from Postgres in time: connection dropped");
-	close_connection(s);
-	finish(s, &r);
-}
-
-/* One step on. False: nothing to do but wait. */
-static bool advance(struct sink_pg *s)
-{
-	struct sink_result failure;
-	enum pg_state state;
-
-	switch (s->phase) {
-	case PHASE_CONNECTING:
-		state = pg_connection_poll(&s->connection, &failure);
-		if (state == PG_OPEN)
-			connect_done(s);
-		else if (state == PG_CLOSED)
-			finish(s, &failure);
-		return state != PG_CONNECTING;
-	case PHASE_CHECKING:
-	case PHASE_CALLING:
-		if (pg_transaction_receive(&s->transaction, &s->connection))
-			transaction_done(s);
-		else if (pg_now_ms() >= s->deadline_ms)
-			time_out(s);
-		else
-			return false;
-		return true;
-	case PHASE_IDLE:
-	case PHASE_DONE:
-		break;
-	}
-	return false;
+	return n * i / parts;
 }
 
 static void send_call(struct sink *sink, enum sink_call_kind kind,
@@ -169,60 +44,80 @@ static void send_call(struct sink *sink, enum sink_call_kind kind,
 {
 	struct sink_pg *s = self(sink);
 
-	/* The answer to a call that its caller has given up would be taken for this one's. */
-	if (s->phase != PHASE_IDLE || !pg_connection_alive(&s->connection))
-		close_connection(s);
-	s->kind = kind;
-	s->reads = reads;
-	s->n = n;
-	if (s->connection.state == PG_OPEN) {
-		begin_transaction(s, PHASE_CALLING, kind);
-		return;
-	}
-	s->phase = PHASE_CONNECTING;
-	pg_connection_start(&s->connection, s->conninfo, s->application_name,
-		s->statement_timeout_ms + SPARE_MS);
-}
+	s->used = count_parts(s, n);
+	for (size_t i = 0; i < s->used; i++) {
+		size_t from = part_begin(n, s->used, i), to = part_begin(n, s->used, i + 1);
 
-static int64_t deadline_ms(const struct sink_pg *s)
-{
-	return s->phase == PHASE_CONNECTING ? s->connection.deadline_ms : s->deadline_ms;
-}
-
-/* False: not done within timeout_ms. */
-static bool wait_for_result(struct sink_pg *s, int timeout_ms)
-{
-	int64_t until = pg_now_ms() + timeout_ms;
-
-	for (;;) {
-		int64_t now, end;
-
-		while (advance(s))
-			;
-		if (s->phase == PHASE_DONE)
-			return true;
-		now = pg_now_ms();
-		if (now >= until)
-			return false;
-		end = until < deadline_ms(s) ? until : deadline_ms(s);
-		pg_connection_wait(&s->connection, now < end ? (int)(end - now) : 0);
+		pg_lane_send(&s->lanes[i], kind, reads ? reads + from : NULL, to - from);
 	}
 }
+
+/* Waits for what any lane may go on with; all that are over need no wait. */
+static void wait_for_lanes(struct sink_pg *s, int64_t until_ms)
+{
+	int64_t now_ms = pg_now_ms();
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < s->used; i++) {
+		struct pg_lane *l = &s->lanes[i];
+
+		if (l->phase == PG_DONE)
+			continue;
+		s->polls[n++] = pg_lane_poll(l);
+		if (pg_lane_deadline_ms(l) < until_ms)
+			until_ms = pg_lane_deadline_ms(l);
+	}
+	poll(s->polls, n, now_ms < until_ms ? (int)(until_ms - now_ms) : 0);
+}
+
+static bool advance(struct sink_pg *s)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < s->used; i++)
+		done &= pg_lane_advance(&s->lanes[i]);
+	return done;
+}
+
+/*
+ * What all parts come to. Where some have committed, the reads of those that failed are left for a
+ * later call, which tells what it is that they fail of.
+ */
+static struct sink_result take_parts(
+	struct sink_pg *s, struct arena *arena, struct outcome *outcomes)
+{
+	struct sink_result all = {.class = SQL_OK};
+	size_t n = 0, failed = 0;
+
+	for (size_t i = 0; i < s->used; i++) {
+		struct pg_lane *l = &s->lanes[i];
+		struct sink_result part = pg_lane_take(l, arena, outcomes + n);
+
+		if (part.class != SQL_OK && !failed++)
+			all = part;
+		if (part.class != SQL_OK && s->used > 1)
+			memset(outcomes + n, 0, l->n * sizeof(*outcomes));
+		n += l->n;
+	}
+	if (failed < s->used)
+		all.class = SQL_OK;
+	s->used = 0;
+	return all;
+}
+_Static_assert(OUTCOME_INVALID == 0, "what is zeroed is left for a later call");
 
 static int get_result(struct sink *sink, int timeout_ms, struct arena *arena,
 	struct outcome *outcomes, bool *ret_done, struct sink_result *ret, struct err *err)
 {
 	struct sink_pg *s = self(sink);
+	int64_t until_ms = pg_now_ms() + timeout_ms;
 
-	if (s->phase == PHASE_IDLE)
+	if (!s->used)
 		return err_set(err, ERR_INTERNAL, "result of a call to Postgres that was not made");
-	*ret_done = wait_for_result(s, timeout_ms);
-	if (!*ret_done)
-		return 0;
-	take_outcomes(s, arena, outcomes);
-	*ret = s->result;
-	pg_transaction_clear(&s->transaction, s->connection.state == PG_CLOSED);
-	s->phase = PHASE_IDLE;
+	while (!(*ret_done = advance(s)) && pg_now_ms() < until_ms)
+		wait_for_lanes(s, until_ms);
+	if (*ret_done)
+		*ret = take_parts(s, arena, outcomes);
 	return 0;
 }
 
@@ -298,16 +193,21 @@ struct sink *sink_pg_new(const struct sink_pg_config *config)
 	struct sink_pg *s = mem_zalloc(sizeof(*s));
 
 	s->sink.ops = &OPS;
-	s->conninfo = mem_strdup(config->conninfo);
-	s->application_name = mem_strdup(config->application_name);
-	s->statement_timeout_ms = config->statement_timeout_ms;
-	s->sql = (struct pg_sql){
-		.settings = settings_text(config),
-		.commit = call_text(config->function, "", ""),
-		.isolate =
-			call_text(config->function, "_isolated", ", sqlstate::text, message::text"),
-		.statement_records = config->statement_records,
+	s->config = (struct pg_lane_config){
+		.conninfo = mem_strdup(config->conninfo),
+		.application_name = mem_strdup(config->application_name),
+		.statement_timeout_ms = config->statement_timeout_ms,
+		.sql = {.settings = settings_text(config),
+			.commit = call_text(config->function, "", ""),
+			.isolate = call_text(
+				config->function, "_isolated", ", sqlstate::text, message::text"),
+			.statement_records = config->statement_records},
 	};
+	s->n_lanes = config->connections;
+	s->lanes = mem_zalloc(s->n_lanes * sizeof(*s->lanes));
+	s->polls = mem_zalloc(s->n_lanes * sizeof(*s->polls));
+	for (size_t i = 0; i < s->n_lanes; i++)
+		s->lanes[i].config = &s->config;
 	return &s->sink;
 }
 
@@ -317,12 +217,14 @@ void sink_pg_free(struct sink *sink)
 
 	if (!s)
 		return;
-	close_connection(s);
-	pg_transaction_free(&s->transaction);
-	free(s->sql.settings);
-	free(s->sql.commit);
-	free(s->sql.isolate);
-	free(s->conninfo);
-	free(s->application_name);
+	for (size_t i = 0; i < s->n_lanes; i++)
+		pg_lane_free(&s->lanes[i]);
+	free(s->lanes);
+	free(s->polls);
+	free(s->config.sql.settings);
+	free(s->config.sql.commit);
+	free(s->config.sql.isolate);
+	free(s->config.conninfo);
+	free(s->config.application_name);
 	free(s);
 }

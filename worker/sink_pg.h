@@ -1,6 +1,7 @@
 /*
- * sink_pg.h: the real sink: Postgres through the two functions of schemas/sql. One connection, made
- * when needed and anew after any trouble with it. The loop's thread only.
+ * sink_pg.h: the real sink: Postgres through the two functions of schemas/sql. Its connections are
+ * made when needed and anew after any trouble with them. Each takes a range of a call's reads, a
+ * statement's at least, in a transaction of its own. The loop's thread only.
  */
 #ifndef WORKER_SINK_PG_H
 #define WORKER_SINK_PG_H
@@ -13,6 +14,7 @@ struct sink_pg_config {
 	/* NAME or SCHEMA.NAME, verbatim; the isolated one is the same with _isolated. */
 	const char *function;
 	const char *application_name;
+	size_t connections;			   /* > 0; share the reads of a call */
 	size_t statement_records;		   /* reads per call of the function, > 0 */
 	int statement_timeout_ms, lock_timeout_ms; /* > 0 */
 };

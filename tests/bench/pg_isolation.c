@@ -113,6 +113,7 @@ int main(int argc, char **argv)
 	struct sink_pg_config config = {.conninfo = argv[1],
 		.function = "commit_meter_reads",
 		.application_name = "pg_isolation",
+		.connections = 1,
 		.statement_records = 1000,
 		.statement_timeout_ms = 5000,
 		.lock_timeout_ms = 2000};

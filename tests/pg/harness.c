@@ -243,6 +243,7 @@ struct sink_pg_config sink_config(const char *conninfo)
 		.conninfo = conninfo,
 		.function = "commit_meter_reads",
 		.application_name = "meter-dlq-test",
+		.connections = 1,
 		.statement_records = 1000,
 		.statement_timeout_ms = 5000,
 		.lock_timeout_ms = 300,
