@@ -48,8 +48,8 @@ static void fill(struct batch *b, size_t number, size_t every)
 		r->meter_id = every && i % every == odd
 				      ? SLICE_LIT("BAD")
 				      : slice_str(arena_printf(&b->texts, "MTR-%08zu", meter));
-		r->idempotency_key = slice_str(arena_printf(
-			&b->texts, "MTR-%08zu|2026-07-17T00:00:00+00:00|1", meter));
+		r->idempotency_key = slice_str(
+			arena_printf(&b->texts, "MTR-%08zu|2026-07-17T00:00:00+00:00|1", meter));
 		b->pointers[i] = r;
 	}
 }

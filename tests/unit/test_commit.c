@@ -216,7 +216,8 @@ static const struct {
 	{"a recovery that takes long is an outage", "K", "O", COMMIT_OUTAGE, .recovery = 1000,
 		.calls = "C0:1 P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P P "
 			 "P P P P P P P P "},
-	{"no server, no attempt", "gg", "OO", COMMIT_OUTAGE, .calls = "I0:2 P P P ", .down_from = 1},
+	{"no server, no attempt", "gg", "OO", COMMIT_OUTAGE, .calls = "I0:2 P P P ",
+		.down_from = 1},
 	{"no server for a read alone, no attempt", "k", "O", COMMIT_OUTAGE, .calls = "C0:1 P P P ",
 		.down_from = 1},
 	{"what is decided stays when the server goes", "grgo", "CFCO", COMMIT_OUTAGE,
