@@ -149,7 +149,7 @@ DECLARE
 	patience CONSTANT text := current_setting('lock_timeout');
 	reads    CONSTANT int := coalesce(cardinality(commit_meter_reads_isolated.idempotency_key), 0);
 	small    CONSTANT int := greatest(reads / 45, 20);
-	few      CONSTANT int := 4; -- good reads between two that fail
+	few      CONSTANT int := 2; -- good reads between two that fail
 	step     int := (reads + 1) / 2;
 	kept     int := coalesce(nullif(current_setting(counter, true), ''), '0');
 	waits    int := 0; -- for a lock, in vain
