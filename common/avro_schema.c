@@ -12,8 +12,12 @@ struct parser {
 	uint32_t n_named;
 	size_t parts;
 	unsigned depth;
+	const struct avro_reference *references;
+	size_t n_references;
+	uint64_t referred; /* a bit for each that has been looked into */
 	struct err *err;
 };
+_Static_assert(AVRO_REFERENCES <= 64, "a bit each");
 
 /* Functions below return NULL or false where they have failed: err says why. */
 
@@ -82,6 +86,48 @@ static struct avro_node *find_named(const struct parser *p, struct slice full)
 	return NULL;
 }
 
+static void json_freep(json_t **json)
+{
+	json_decref(*json);
+}
+
+static const struct avro_node *parse_text(struct parser *p, struct slice text)
+{
+	CLEANUP(json_freep) json_t *json = NULL;
+	json_error_t error;
+
+	if (!text.n || text.n > AVRO_SCHEMA_BYTES)
+		return fail(p, text.n ? "more than 1 MiB of text" : "no text");
+	json = json_loadb(
+		(const char *)text.p, text.n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	if (!json)
+		return fail(p, "not JSON: %s (line %d, column %d)", error.text, error.line,
+			error.column);
+	return parse_type(p, json, SLICE_LIT(""));
+}
+
+/* Parses the reference of that name, if there is one, so that what it defines is known. */
+static bool parse_reference(struct parser *p, struct slice full)
+{
+	for (size_t i = 0; i < p->n_references; i++) {
+		if (p->referred >> i & 1 || !slice_eq(p->references[i].name, full))
+			continue;
+		p->referred |= 1ull << i;
+		if (parse_text(p, p->references[i].text))
+			return true;
+		return err_prefix(p->err, "reference %.*s", SLICE_FMT(full)), false;
+	}
+	return true;
+}
+
+static const struct avro_node *find_either(
+	const struct parser *p, struct slice full, struct slice name)
+{
+	const struct avro_node *found = find_named(p, full);
+
+	return found ? found : find_named(p, name);
+}
+
 static const struct avro_node *refer(struct parser *p, const json_t *json, struct slice space)
 {
 	static const struct avro_node primitives[AVRO_TYPE_PRIMITIVES] = {
@@ -94,7 +140,7 @@ static const struct avro_node *refer(struct parser *p, const json_t *json, struc
 		{.type = AVRO_TYPE_BYTES},
 		{.type = AVRO_TYPE_STRING},
 	};
-	struct slice name = slice_of(json_string_value(json), json_string_length(json));
+	struct slice full, name = slice_of(json_string_value(json), json_string_length(json));
 	const struct avro_node *found;
 
 	for (size_t i = 0; i < ARRAY_LEN(primitives); i++) {
@@ -103,9 +149,13 @@ static const struct avro_node *refer(struct parser *p, const json_t *json, struc
 	}
 	if (name.n > AVRO_NAME_BYTES)
 		return fail(p, "a name of more than %d bytes", AVRO_NAME_BYTES);
-	found = find_named(p, full_name(p, name, space));
-	if (!found)
-		found = find_named(p, name);
+	full = full_name(p, name, space);
+	found = find_either(p, full, name);
+	if (found)
+		return found;
+	if (!parse_reference(p, full) || !parse_reference(p, name))
+		return NULL;
+	found = find_either(p, full, name);
 	return found ? found : fail(p, "unknown type \"%.*s\"", SLICE_FMT(name));
 }
 
@@ -336,37 +386,21 @@ static const struct avro_node *parse_type(struct parser *p, const json_t *json, 
 
 /* --- the schema --- */
 
-static void json_freep(json_t **json)
-{
-	json_decref(*json);
-}
-
-static const struct avro_node *parse_text(
-	struct slice text, struct avro_schema *schema, struct err *err)
+int avro_schema_parse_with(struct slice text, const struct avro_reference *v, size_t n,
+	struct avro_schema **ret, struct err *err)
 {
 	AUTO_FREE struct avro_node **named =
 		mem_zalloc(AVRO_SCHEMA_NAMES * sizeof(struct avro_node *));
-	struct parser p = {.arena = &schema->arena, .named = named, .err = err};
-	CLEANUP(json_freep) json_t *json = NULL;
-	json_error_t error;
-
-	if (!text.n || text.n > AVRO_SCHEMA_BYTES)
-		return fail(&p, text.n ? "more than 1 MiB of text" : "no text");
-	json = json_loadb(
-		(const char *)text.p, text.n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-	if (!json)
-		return fail(&p, "not JSON: %s (line %d, column %d)", error.text, error.line,
-			error.column);
-	return parse_type(&p, json, SLICE_LIT(""));
-}
-
-int avro_schema_parse(struct slice text, struct avro_schema **ret, struct err *err)
-{
 	struct avro_schema *schema = mem_zalloc(sizeof(*schema));
 	CLEANUP(buf_free) struct buf form = {0};
 	struct err unwanted;
+	struct parser p = {.arena = &schema->arena,
+		.named = named,
+		.references = v,
+		.n_references = n <= AVRO_REFERENCES ? n : AVRO_REFERENCES,
+		.err = err ? err : &unwanted};
 
-	schema->root = parse_text(text, schema, err ? err : &unwanted);
+	schema->root = parse_text(&p, text);
 	if (!schema->root) {
 		avro_schema_free(schema);
 		return ERR_DATA;
@@ -375,6 +409,11 @@ int avro_schema_parse(struct slice text, struct avro_schema **ret, struct err *e
 	schema->fingerprint = avro_crc64(slice_of(form.p, form.n));
 	*ret = schema;
 	return 0;
+}
+
+int avro_schema_parse(struct slice text, struct avro_schema **ret, struct err *err)
+{
+	return avro_schema_parse_with(text, NULL, 0, ret, err);
 }
 
 void avro_schema_free(struct avro_schema *s)

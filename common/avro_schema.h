@@ -89,6 +89,16 @@ struct avro_schema {
  * Else ERR_DATA, with what is wrong and in which record and field; err may be NULL.
  */
 MUST_CHECK int avro_schema_parse(struct slice text, struct avro_schema **ret, struct err *err);
+
+/* A type that a schema names without defining it, as registries keep them ("references"). */
+struct avro_reference {
+	struct slice name; /* in full */
+	struct slice text; /* its schema; it may name others in turn */
+};
+#define AVRO_REFERENCES 64
+/* The same for a schema with n references, in any order. */
+MUST_CHECK int avro_schema_parse_with(struct slice text, const struct avro_reference *v, size_t n,
+	struct avro_schema **ret, struct err *err);
 void avro_schema_free(struct avro_schema *s); /* accepts NULL */
 
 /* Appends the parsing canonical form ("Transforming into Parsing Canonical Form") to *out. */

@@ -204,7 +204,7 @@ static bool sql_name_valid(const char *name)
 }
 
 /* What no single value shows. */
-static int check(struct config *c, struct err *err)
+static int check(struct config *c, unsigned command, struct err *err)
 {
 	if (check_topics(c, err))
 		return ERR_CONFIG;
@@ -228,7 +228,7 @@ static int check(struct config *c, struct err *err)
 			"audit.table: \"%.100s\" is no name in small letters, with or without a "
 			"schema before it",
 			c->audit_table);
-	if (c->execute && !c->repair)
+	if (command == COMMAND_AUDIT && c->execute && !c->repair)
 		return err_set(err, ERR_CONFIG, "--execute does nothing without --repair");
 	if (strcmp(c->log_format, "auto") != 0 && strcmp(c->log_format, "json") != 0 &&
 		strcmp(c->log_format, "text") != 0)
@@ -256,7 +256,7 @@ int config_load(struct config *ret, unsigned command, int argc, char *const *arg
 		return r;
 	if (ret->kafka_file && (r = config_file(ret, LEVEL_KAFKA_FILE, ret->kafka_file, err)))
 		return r;
-	return check(ret, err);
+	return check(ret, command, err);
 }
 
 int config_committed_table(

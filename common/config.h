@@ -24,7 +24,8 @@ enum {
 	COMMAND_STATS = 64,
 	COMMAND_CONFIG = 128,
 	COMMAND_CHECK = 256,
-	COMMAND_ALL = 511,
+	COMMAND_SCHEMAS = 512,
+	COMMAND_ALL = 1023,
 	/* Those that choose among live entries and parked reads. */
 	COMMAND_CHOOSE = COMMAND_LIST | COMMAND_SHOW | COMMAND_STATS,
 };

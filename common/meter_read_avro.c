@@ -41,8 +41,8 @@ static struct slice take_string(struct walk *w, const struct avro_node *node)
 
 static struct slice take_symbol(struct walk *w, const struct avro_node *node)
 {
-	if (node->type == AVRO_TYPE_ENUM)
-		return avro_walk_symbol(&w->avro, node);
+	if (node->type == AVRO_TYPE_ENUM) /* the schema's own text, which need not live on */
+		return arena_dup(w->arena, avro_walk_symbol(&w->avro, node));
 	return take_string(w, node);
 }
 

@@ -37,17 +37,18 @@ enum schema_state {
 
 struct schema_answer {
 	enum schema_state state;
-	const struct avro_schema *avro; /* SCHEMA_FOUND; lives as long as what was decoded by it */
+	/* Both borrowed, valid until the source is called again. */
+	const struct avro_schema *avro; /* SCHEMA_FOUND */
 	const char *why; /* SCHEMA_UNKNOWN: in words ("not in the registry", "is Protobuf"); may be
-			  * NULL. Lives as long as the arena that the read is decoded into. */
+			  * NULL */
 };
 
 /*
  * Where schemas come from. find is called once for each payload that has a frame, on the thread
- * that decodes, and should answer from memory: whoever can fetch schemas does it before it decodes
- * (framing_detect says which), or when find has answered SCHEMA_AWAY and the read waits.
- * What a reference names never changes, so a schema that was found may be kept for ever; that there
- * is none may change, and is to be asked again after a while.
+ * that decodes, and should answer from memory: whoever can fetch schemas does it when find has
+ * answered SCHEMA_AWAY and the read waits. What a reference names never changes, so a schema that
+ * was found may be kept for ever; that there is none may change, and is to be asked again after a
+ * while.
  */
 struct schema_source {
 	struct schema_answer (*find)(void *ctx, const struct schema_ref *ref);

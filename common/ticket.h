@@ -27,7 +27,8 @@ struct ticket {
 	uint8_t reason : 2;    /* enum reason */
 	uint8_t suffixed : 1;  /* LIVE: its DLQ key is the one with the content hash */
 	uint8_t in_memory : 1; /* LIVE: its payload is still at hand; not part of equality */
-	uint8_t : 2;
+	uint8_t waits : 1;     /* LIVE: for the schema of its payload; not part of equality */
+	uint8_t : 1;
 	uint8_t cause; /* PARKED, RESOLVED: enum cause */
 };
 _Static_assert(sizeof(struct ticket) == 64, "a ticket is 64 bytes (promise 16)");

@@ -122,7 +122,6 @@ __attribute__((format(printf, 2, 3))) void findings_add(struct findings *f, cons
 
 struct audit {
 	struct inspection in;
-	struct decode_rules decode;
 	const char *id_header; /* the header that may hold the key; NULL: none */
 	int64_t since_us, until_us;
 	struct audit_line *lines; /* one for every source partition, and the last for ELSEWHERE */

@@ -31,7 +31,7 @@ static uint64_t content_today(struct history *h, const struct record *record)
 	bool wait = false;
 
 	arena_reset(&h->arena);
-	if (record_decode_read(&h->arena, &h->audit->decode, record, &read, &wait) || wait)
+	if (record_decode_read(&h->arena, &h->audit->in.decode, record, &read, &wait) || wait)
 		return record->content;
 	return meter_read_content(&read);
 }

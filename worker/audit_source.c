@@ -1,4 +1,5 @@
 #include "audit.h"
+#include "framing.h"
 #include "key.h"
 
 struct walk {
@@ -25,12 +26,18 @@ struct dead_letter audit_dead_letter(
 int audit_decode(const struct audit *a, struct arena *arena, const struct dead_letter *d,
 	struct decoded *ret, struct err *err)
 {
-	dead_letter_decode(arena, &a->decode, d, d->seen_us, ret);
+	char schema[SCHEMA_REF_TEXT_BYTES] = "its schema";
+	struct framing framing;
+
+	dead_letter_decode(arena, &a->in.decode, d, d->seen_us, ret);
 	if (!ret->wait)
 		return 0;
+	if (!framing_detect(d->headers, d->payload, &framing))
+		schema_ref_text(&framing.schema, schema);
 	return err_set(err, ERR_UNREACHABLE,
-		"%.*s partition %d offset %lld: the schema of its payload cannot be had now",
-		SLICE_FMT(d->at.topic), d->at.partition, (long long)d->at.offset);
+		"%.*s partition %d offset %lld cannot be read without %s, and the registry does "
+		"not answer",
+		SLICE_FMT(d->at.topic), d->at.partition, (long long)d->at.offset, schema);
 }
 
 static int take(void *arg, const struct log_message *m, struct err *err)

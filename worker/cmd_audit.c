@@ -210,7 +210,6 @@ static int open_audit(struct audit *a, const struct config *config, struct err *
 		(r = config_committed_table(&a->in.arena, config, &table, err)))
 		return r;
 	a->query = audit_rows_query(table);
-	a->decode = topics_decode_rules(&a->in.topics, config);
 	a->id_header = id_header(&config->key_rule);
 	open_lines(a);
 	r = parse_scope(a, err);

@@ -4,6 +4,7 @@
  * memory, fetches and prints them in order.
  */
 #include "command.h"
+#include "framing.h"
 #include "hash.h"
 #include "output.h"
 #include "record_json.h"
@@ -161,10 +162,23 @@ static void print_csv(struct csv *csv, const struct chosen *c)
 	output_csv(csv);
 }
 
+/* With the read where people cannot read the payload by themselves: where it is by a schema. */
+static void print_json(const struct chosen *c)
+{
+	json_t *o = c->parked ? parked_json(&c->event) : record_json(&c->event.entry);
+	const struct record *r = &c->event.entry;
+	struct framing framing;
+
+	if (!framing_detect(r->headers, r->payload, &framing) && framing.kind == FRAMING_SCHEMA)
+		json_object_set_new(o, "read",
+			c->view.unreadable ? json_null() : meter_read_json(&c->view.read));
+	output_json(o);
+}
+
 static void print_chosen(struct listing *l, const struct chosen *c)
 {
 	if (l->config->json)
-		output_json(c->parked ? parked_json(&c->event) : record_json(&c->event.entry));
+		print_json(c);
 	else if (l->config->csv)
 		print_csv(&l->csv, c);
 	else

@@ -3,6 +3,7 @@
 #include "http.h"
 #include "publish.h"
 #include "report.h"
+#include "schema_registry.h"
 #include "signals.h"
 #include "sink_pg.h"
 #include "topics.h"
@@ -28,6 +29,7 @@ struct worker {
 	struct loop_config rules;
 	struct log *log;
 	struct sink *sink;
+	struct schemas *schemas;
 	struct loop *loop;
 	struct metrics metrics;
 	struct publisher publisher;
@@ -43,6 +45,7 @@ static void worker_close(struct worker *w)
 	loop_free(w->loop);
 	kafka_log_free(w->log);
 	sink_pg_free(w->sink);
+	schema_registry_free(w->schemas);
 	signals_freep(&w->signals);
 	report_free(w->report);
 	arena_free(&w->arena);
@@ -140,6 +143,8 @@ static int open_seams(struct worker *w, struct err *err)
 	int r = sink_pg_check(&sink, err);
 
 	if (!r)
+		r = schema_registry_new(c, clock_system(), w->report, &w->schemas, err);
+	if (!r)
 		r = look_at_topics(w, err);
 	if (!r)
 		r = kafka_log_new(&w->kafka, w->report, &w->log, err);
@@ -150,7 +155,8 @@ static int open_seams(struct worker *w, struct err *err)
 
 static int start_loop(struct worker *w, struct err *err)
 {
-	w->loop = loop_new(&w->rules, w->log, w->sink, clock_system(), w->report);
+	w->loop = loop_new(
+		&w->rules, w->log, w->sink, w->schemas, clock_system(), w->report);
 	metrics_init(&w->metrics, (size_t)w->rules.partitions);
 	metrics_set(&w->metrics, METRIC_PROCESS_START, 0, (uint64_t)w->started_us);
 	publisher_init(&w->publisher, &w->metrics, clock_system());

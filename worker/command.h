@@ -24,7 +24,7 @@ struct command {
 };
 
 command_fn cmd_run, cmd_init, cmd_put, cmd_list, cmd_audit;
-command_fn cmd_show, cmd_stats, cmd_config, cmd_check;
+command_fn cmd_show, cmd_stats, cmd_config, cmd_check, cmd_schemas;
 
 /* The exit status of an error. */
 enum exit_status status_of_error(int class);

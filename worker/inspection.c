@@ -42,11 +42,15 @@ int inspection_open(struct inspection *ret, const struct config *config, struct 
 
 	*ret = (struct inspection){.config = config, .report = report_new(clock, REPORT_COMMAND)};
 	kafka_setup(&ret->arena, config, &ret->kafka);
-	r = describe(ret, err);
+	r = schema_registry_new(config, clock, ret->report, &ret->schemas, err);
+	if (!r)
+		r = describe(ret, err);
 	if (!r)
 		r = kafka_log_new(&ret->kafka, ret->report, &ret->log, err);
 	if (r)
 		return r;
+	ret->decode = topics_decode_rules(&ret->topics, config);
+	ret->decode.schemas = schema_registry_waiting(ret->schemas);
 	ret->rules.partitions = ret->topics.partitions[TOPIC_DLQ];
 	memcpy(ret->rules.seed.bytes, seed, sizeof(seed));
 	ret->reader = (struct topic_reader){.log = ret->log,
@@ -60,6 +64,7 @@ int inspection_open(struct inspection *ret, const struct config *config, struct 
 void inspection_close(struct inspection *s)
 {
 	kafka_log_free(s->log);
+	schema_registry_free(s->schemas);
 	report_free(s->report);
 	arena_free(&s->arena);
 }

@@ -2,6 +2,7 @@
 #ifndef WORKER_INSPECTION_H
 #define WORKER_INSPECTION_H
 
+#include "schema_registry.h"
 #include "topic_reader.h"
 #include "topics.h"
 
@@ -12,6 +13,8 @@ struct inspection {
 	struct kafka_log_config kafka;
 	struct topics topics;
 	struct log *log;
+	struct schemas *schemas;
+	struct decode_rules decode; /* with a source of schemas that waits */
 	struct topic_reader reader;
 	struct fold_rules rules;
 };

@@ -57,13 +57,16 @@ int64_t loop_ticked_us(const struct loop *l)
 }
 
 struct loop *loop_new(const struct loop_config *config, struct log *log, struct sink *sink,
-	struct clock *clock, struct report *report)
+	struct schemas *schemas, struct clock *clock, struct report *report)
 {
 	struct loop *l = mem_zalloc(sizeof(*l));
 
 	l->config = config;
 	l->log = log;
 	l->sink = sink;
+	l->schemas = schemas;
+	l->decode = config->decode;
+	l->decode.schemas = schemas_source(schemas);
 	l->clock = clock;
 	l->report = report;
 	l->fold_rules.partitions = config->partitions;
@@ -104,6 +107,7 @@ void loop_free(struct loop *l)
 	free(l->reader.v);
 	free(l->reader.wanted);
 	free(l->positions.v);
+	free(l->waiting.v);
 	free(l->idle_ends.v);
 	free(l);
 }
@@ -159,7 +163,7 @@ static void forget_in_memory(struct owned *o)
 	size_t pos = 0;
 
 	while ((t = tickets_next(&o->partition.tickets, &pos)))
-		t->in_memory = 0;
+		t->in_memory = t->waits = 0;
 }
 
 /* Gives up what is open: waits for the call in flight, forgets batches and fetched messages. */
@@ -175,6 +179,9 @@ static int drop(struct loop *l, struct err *err)
 	batch_clear(l->next, l->log);
 	loop_release_fetched(l);
 	replay_drop(l);
+	l->waiting.n = 0;
+	l->wanted_us = 0;
+	l->entries_wait = l->assign_stale = false;
 	for (int32_t p = 0; p < l->config->partitions; p++)
 		if (l->owned[p])
 			forget_in_memory(l->owned[p]);
@@ -290,6 +297,8 @@ static int turn(struct loop *l, struct err *err)
 	if (!r)
 		r = land(l, err);
 	if (!r)
+		r = resolve(l, err);
+	if (!r)
 		r = take(l, err);
 	if (!r)
 		r = deliver_finish(l, err);
@@ -303,7 +312,7 @@ static int turn(struct loop *l, struct err *err)
 static bool idle(struct loop *l)
 {
 	if (!l->restored || l->draining_inbox || l->prev || l->donor || !batch_is_empty(l->next) ||
-		replay_pending(l, clock_now_us(l->clock)))
+		l->entries_wait || replay_pending(l, clock_now_us(l->clock)))
 		return false;
 	for (size_t i = 0; i < l->positions.n; i++)
 		if (l->positions.v[i].offset < l->idle_ends.v[i])
@@ -371,6 +380,7 @@ static int start_over(struct loop *l, int why, struct err *err)
 static int out_of_patience(const struct loop *l, struct err *err)
 {
 	int64_t limit_us = l->config->until_idle_patience_us;
+	int64_t schemas_away_us = l->schemas->ops->away_since_us(l->schemas);
 
 	if (!l->config->until_idle)
 		return 0;
@@ -382,6 +392,11 @@ static int out_of_patience(const struct loop *l, struct err *err)
 		return err_set(err, ERR_UNREACHABLE, "Postgres has not answered for %lld s%s",
 			(long long)limit_us / 1000000,
 			l->contract_missing ? ": its contract is missing, run meter-dlq init" : "");
+	if ((l->waiting.n || l->entries_wait) && schemas_away_us &&
+		clock_steady_us(l->clock) - schemas_away_us > limit_us)
+		return err_set(err, ERR_UNREACHABLE,
+			"the schema registry has not answered for %lld s",
+			(long long)limit_us / 1000000);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
  * loop.h: the worker's loop: from dead letters to rows, one straight line.
  *
- *   take (sources, inbox, due entries) -> send to Postgres -> its result -> settle -> land in
- *     one Kafka transaction -> tickets
+ *   resolve (schemas) -> take (sources, inbox, due entries) -> send to Postgres -> its result ->
+ * settle -> land in one Kafka transaction -> tickets
  *
  * Pure of I/O but for the seams; the simulator runs this very code. One thread.
  */
@@ -14,6 +14,7 @@
 #include "dead_letter.h"
 #include "histogram.h"
 #include "log.h"
+#include "schemas.h"
 #include "settle.h"
 #include "sink.h"
 
@@ -50,8 +51,8 @@ struct loop_config {
 	size_t n_topics;
 	int32_t partitions; /* N */
 	const char *group_id;
-	const char *key_rule_text; /* key.from as configured */
-	struct decode_rules decode;
+	const char *key_rule_text;  /* key.from as configured */
+	struct decode_rules decode; /* without a source of schemas */
 	struct replay_rules replay;
 	bool replay_auto;
 	uint64_t replay_max_rate; /* a second; 0: no limit */
@@ -59,7 +60,7 @@ struct loop_config {
 	size_t batch_max_records, batch_max_bytes;
 	int batch_wait_ms;
 	bool until_idle;
-	int64_t until_idle_patience_us; /* without Postgres; 30 s */
+	int64_t until_idle_patience_us; /* without Kafka, Postgres or schemas; 30 s */
 };
 
 /* Counters since start, of what has landed. Disjoint but for intake. */
@@ -96,7 +97,7 @@ struct loop;
 
 /* Everything is borrowed for the loop's life. */
 struct loop *loop_new(const struct loop_config *config, struct log *log, struct sink *sink,
-	struct clock *clock, struct report *report);
+	struct schemas *schemas, struct clock *clock, struct report *report);
 void loop_free(struct loop *l);
 
 /*

@@ -45,6 +45,8 @@ struct loop {
 	const struct loop_config *config;
 	struct log *log;
 	struct sink *sink;
+	struct schemas *schemas;
+	struct decode_rules decode; /* with schemas */
 	struct clock *clock;
 	struct report *report;
 	struct fold_rules fold_rules;
@@ -52,6 +54,10 @@ struct loop {
 	VEC(struct log_position) positions; /* assigned: the next to take */
 	VEC(int64_t) idle_ends;		    /* until_idle: end offsets when restored, alike */
 	size_t position_hint;
+	VEC(struct log_position) waiting; /* their next dead letter waits for its schema */
+	int64_t wanted_us; /* steady: since when a schema has been awaited; 0: none */
+	bool entries_wait; /* due ones wait for theirs: see struct ticket */
+	bool assign_stale; /* what is fetched is not what should be */
 	enum group_event pending_event;
 	int64_t certain_us;   /* steady: when tickets and positions were certain last */
 	int64_t restoring_us; /* steady: since when; 0: not */
@@ -109,12 +115,18 @@ MUST_CHECK int loop_poll_group(struct loop *l, int timeout_ms, struct err *err);
 MUST_CHECK int restore(struct loop *l, struct err *err);
 /* Inbox drained: fetch the sources too. */
 MUST_CHECK int restore_finish_inbox(struct loop *l, struct err *err);
+/* Fetches all that may be taken: at first only inboxes, and nothing that waits for a schema. */
+MUST_CHECK int loop_assign(struct loop *l, struct err *err);
 void owned_free(struct owned *o);
 /* The position of a source in o's checkpoint as taken; 0 where it has none yet. Borrowed. */
 int64_t *owned_source(struct owned *o, struct slice topic, int32_t partition);
 
-/* take.c: fills l->next from due entries, inbox and sources. */
+/* take.c: has schemas come; what waited for one that has goes on. */
+MUST_CHECK int resolve(struct loop *l, struct err *err);
+/* Fills l->next from due entries, inbox and sources. */
 MUST_CHECK int take(struct loop *l, struct err *err);
+/* Whether its next dead letter waits for a schema. */
+bool loop_waits(const struct loop *l, int topic, int32_t partition);
 /* The position of an assigned partition; NULL where it is not. */
 struct log_position *loop_position(struct loop *l, int topic, int32_t partition);
 /* Forgets what was fetched and not taken. */

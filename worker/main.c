@@ -28,6 +28,8 @@ static const struct command commands[] = {
 		cmd_config},
 	{"check", COMMAND_CHECK, "check Kafka, Postgres, topics and rights, and say what to do",
 		cmd_check},
+	{"schemas", COMMAND_SCHEMAS, "compare the schemas of our topics with a schema registry's",
+		cmd_schemas},
 
 };
 

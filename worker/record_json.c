@@ -87,6 +87,14 @@ json_t *record_json(const struct record *r)
 	return o;
 }
 
+json_t *meter_read_json(const struct meter_read *r)
+{
+	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "meter_id", bytes(r->meter_id),
+		"read_at", instant(r->read_at_us), "sequence", (json_int_t)r->sequence, "kwh",
+		bytes(r->kwh), "reading_type", bytes(r->reading_type), "quality", bytes(r->quality),
+		"attributes", bytes(r->attributes));
+}
+
 json_t *parked_json(const struct parked *p)
 {
 	json_t *o = json_object();

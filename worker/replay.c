@@ -18,6 +18,22 @@ void replay_note(struct owned *o, int64_t due_us)
 		o->replay.next_due_us = due_us;
 }
 
+void replay_go_on(struct loop *l)
+{
+	for (int32_t p = 0; l->entries_wait && p < l->config->partitions; p++) {
+		struct owned *o = l->owned[p];
+		struct ticket *t;
+		size_t pos = 0;
+
+		while (o && (t = tickets_next(&o->partition.tickets, &pos))) {
+			if (t->waits)
+				replay_note(o, t->due_us);
+			t->waits = 0;
+		}
+	}
+	l->entries_wait = false;
+}
+
 static bool scan_worthwhile(struct loop *l, const struct owned *o, int64_t now_us)
 {
 	int64_t since = now_us - o->replay.scanned_us;
@@ -59,6 +75,8 @@ static void scan(struct loop *l, struct owned *o, int64_t now_us)
 		if (t->state != TICKET_LIVE || t->in_memory)
 			continue;
 		expired = settle_expired(&l->config->replay, t->last_us, t->due_us, now_us);
+		if (t->waits && !expired)
+			continue;
 		if (!expired && !(possible && t->due_us <= now_us)) {
 			next_due = t->due_us < next_due ? t->due_us : next_due;
 		} else if (t->offset > bound) {
@@ -133,31 +151,75 @@ static struct settle parked_as(const struct record *r, enum cause cause)
 	return (struct settle){.action = SETTLE_PARK, .cause = cause, .record = r};
 }
 
-/* Whether the entry goes to Postgres; else it is settled already. */
-static bool judge(struct loop *l, struct item *item, int64_t now_us)
+/* It was understood when it was taken in: settings, or the registry, may yet let it be again. */
+static struct settle failed_as_malformed(
+	struct loop *l, const struct record *r, const char *why, int64_t now_us)
 {
-	struct record *r = item->record;
+	struct arena *a = &l->next->arena;
+	const struct outcome failed = {.kind = OUTCOME_FAILED, .message = slice_str(why)};
+	struct settle s = settle_outcome(a, &l->config->replay, r, &failed, now_us);
+	struct record *next = arena_alloc(a, sizeof(*next));
+
+	*next = *s.record;
+	next->error.class = SLICE_LIT("malformed");
+	next->error.code = SLICE_NULL;
+	s.record = next;
+	return s;
+}
+
+enum judgement {
+	GOES_ON, /* to Postgres */
+	SETTLED, /* already */
+	WAITS,	 /* for its schema: it stays as it is */
+};
+
+static enum judgement judge(struct loop *l, const struct record *r, int64_t now_us,
+	struct meter_read *ret, struct settle *ret_settled)
+{
 	const char *malformed;
 	bool wait;
 
 	if (r->reason == REASON_PERMANENT_4XX) {
-		item->settle = parked_as(r, CAUSE_PERMANENT);
-		return false;
+		*ret_settled = parked_as(r, CAUSE_PERMANENT);
+		return SETTLED;
 	}
 	if (settle_expired(&l->config->replay, r->last_seen_us, r->due_us, now_us)) {
-		item->settle = parked_as(r, CAUSE_EXPIRED);
-		return false;
+		*ret_settled = parked_as(r, CAUSE_EXPIRED);
+		return SETTLED;
 	}
-	malformed = record_decode_read(&l->next->arena, &l->config->decode, r, item->read, &wait);
-	if (wait) /* its schema cannot be had now: it stays as it is */
-		return false;
+	malformed = record_decode_read(&l->next->arena, &l->decode, r, ret, &wait);
+	if (wait)
+		return WAITS;
 	if (malformed) {
-		r->error = (struct record_error){
-			SLICE_LIT("malformed"), SLICE_NULL, slice_str(malformed)};
-		item->settle = parked_as(r, CAUSE_MALFORMED);
-		return false;
+		*ret_settled = failed_as_malformed(l, r, malformed, now_us);
+		return SETTLED;
 	}
-	return true;
+	return GOES_ON;
+}
+
+static void add_entry(struct loop *l, struct log_message *m, struct ticket *t,
+	struct record *record, int64_t now_us)
+{
+	struct settle settled = {0};
+	struct meter_read *read = arena_alloc(&l->next->arena, sizeof(*read));
+	enum judgement judgement = judge(l, record, now_us, read, &settled);
+	struct item *item;
+
+	if (judgement == WAITS) {
+		t->waits = 1;
+		l->entries_wait = true;
+		l->next->bytes += m->value.n; /* it has taken memory of this batch */
+		return;
+	}
+	item = batch_add(l->next, ITEM_REPLAY, l->reader.owned, t->key);
+	item->record = record;
+	item->read = read;
+	item->settle = settled;
+	item->suffixed = t->suffixed;
+	t->in_memory = 1;
+	batch_keep(l->next, m);
+	if (judgement == GOES_ON)
+		VEC_PUSH(&l->next->due) = item;
 }
 
 static int take_entry(
@@ -165,7 +227,6 @@ static int take_entry(
 {
 	struct owned *o = l->reader.owned;
 	struct record *record;
-	struct item *item;
 	int r;
 
 	if (t->state != TICKET_LIVE || t->offset != m->offset || t->in_memory)
@@ -179,14 +240,7 @@ static int take_entry(
 	if (r)
 		return err_prefix(err, "%s partition %d offset %lld", l->config->topics[TOPIC_DLQ],
 			m->partition, (long long)m->offset);
-	item = batch_add(l->next, ITEM_REPLAY, o, t->key);
-	item->record = record;
-	item->read = arena_alloc(&l->next->arena, sizeof(*item->read));
-	item->suffixed = t->suffixed;
-	t->in_memory = 1;
-	batch_keep(l->next, m);
-	if (judge(l, item, now_us))
-		VEC_PUSH(&l->next->due) = item;
+	add_entry(l, m, t, record, now_us);
 	return 0;
 }
 

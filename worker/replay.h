@@ -36,6 +36,8 @@ struct replay_reader {
 	size_t n_messages, next_message;
 };
 
+/* Schemas have come: the entries that waited for theirs are looked at again. */
+void replay_go_on(struct loop *l);
 /* An entry was put, due then, and is not in memory. */
 void replay_note(struct owned *o, int64_t due_us);
 /*

@@ -352,16 +352,22 @@ static bool inbox_drained(struct loop *l)
 	return true;
 }
 
-static int assign_inbox(struct loop *l, struct err *err)
+int loop_assign(struct loop *l, struct err *err)
 {
-	VEC(struct log_position) inbox = {0};
+	VEC(struct log_position) wanted = {0};
 	int r;
 
-	for (size_t i = 0; i < l->positions.n; i++)
-		if (l->positions.v[i].topic == TOPIC_INBOX)
-			VEC_PUSH(&inbox) = l->positions.v[i];
-	r = l->log->ops->assign(l->log, inbox.v, inbox.n, err);
-	free(inbox.v);
+	for (size_t i = 0; i < l->positions.n; i++) {
+		const struct log_position *pos = &l->positions.v[i];
+
+		if ((pos->topic == TOPIC_INBOX || !l->draining_inbox) &&
+			!loop_waits(l, pos->topic, pos->partition))
+			VEC_PUSH(&wanted) = *pos;
+	}
+	r = l->log->ops->assign(l->log, wanted.v, wanted.n, err);
+	free(wanted.v);
+	if (!r)
+		l->assign_stale = false;
 	return r;
 }
 
@@ -371,13 +377,13 @@ int restore_finish_inbox(struct loop *l, struct err *err)
 		return 0;
 	l->draining_inbox = false;
 	loop_release_fetched(l);
-	return l->log->ops->assign(l->log, l->positions.v, l->positions.n, err);
+	return loop_assign(l, err);
 }
 
 static int start_fetching(struct loop *l, struct err *err)
 {
 	l->draining_inbox = true;
-	return inbox_drained(l) ? restore_finish_inbox(l, err) : assign_inbox(l, err);
+	return inbox_drained(l) ? restore_finish_inbox(l, err) : loop_assign(l, err);
 }
 
 static int ready_partitions(struct loop *l, struct err *err)

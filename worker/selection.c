@@ -12,8 +12,6 @@ int selection_open(struct selection *s, const struct config *config, struct err 
 	r = filter_parse(&s->filter_arena, config, s->now_us, &s->filter, err);
 	if (!r)
 		r = inspection_open(&s->in, config, err);
-	if (!r)
-		s->decode = topics_decode_rules(&s->in.topics, config);
 	return r;
 }
 
@@ -70,7 +68,7 @@ bool selection_decode(
 	r = parked ? parked_decode(value, &ret->event, &ignored)
 		   : record_decode(value, &ret->event.entry, &ignored);
 	if (!r)
-		read_view_of(a, &s->decode, &ret->event.entry, &ret->view);
+		read_view_of(a, &s->in.decode, &ret->event.entry, &ret->view);
 	return !r;
 }
 

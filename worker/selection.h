@@ -23,7 +23,6 @@ struct selection {
 	struct inspection in;
 	struct arena filter_arena, record_arena;
 	struct filter filter;
-	struct decode_rules decode;
 	int64_t now_us;
 	struct partition *partitions; /* by number */
 	struct log_range *dlq, *parked;

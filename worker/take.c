@@ -1,4 +1,5 @@
 /* take.c: from dead letters and due entries to the next batch. */
+#include "framing.h"
 #include "key.h"
 #include "loop_state.h"
 
@@ -16,7 +17,75 @@ struct log_position *loop_position(struct loop *l, int topic, int32_t partition)
 	return NULL;
 }
 
-#define LOOK_MS 20 /* how often to look at a probe, or for room under replay.max.rate */
+/* How often to look at a probe, for a schema, or for room under replay.max.rate. */
+#define LOOK_MS 20
+
+enum taken {
+	TAKEN,
+	WAITS_FOR_KEY,	  /* not in this batch */
+	WAITS_FOR_SCHEMA, /* nor anything behind it in its partition, until that is there */
+};
+
+/* Mostly a schema is there within milliseconds; as long nothing is taken, which is cheaper than to
+ * fetch again what was fetched. Then its partition waits alone. */
+#define SOON_US (100ll * 1000)
+
+static bool comes_soon(const struct loop *l)
+{
+	return l->wanted_us && clock_steady_us(l->clock) - l->wanted_us < SOON_US &&
+	       !l->schemas->ops->away_since_us(l->schemas);
+}
+
+bool loop_waits(const struct loop *l, int topic, int32_t partition)
+{
+	for (size_t i = 0; i < l->waiting.n; i++)
+		if (l->waiting.v[i].topic == topic && l->waiting.v[i].partition == partition)
+			return true;
+	return false;
+}
+
+/* Those of all that is fetched come together. */
+static void want_schemas(struct loop *l)
+{
+	for (size_t i = l->intake.next; i < l->intake.n; i++) {
+		const struct log_message *m = &l->intake.v[i];
+		struct framing f;
+
+		if (m->topic != TOPIC_INBOX && !framing_detect(SLICE_NULL, m->value, &f) &&
+			f.kind == FRAMING_SCHEMA)
+			l->schemas->ops->find(l->schemas, &f.schema);
+	}
+	l->wanted_us = clock_steady_us(l->clock);
+}
+
+/* The other partitions go on; false: soon. */
+static bool hold(struct loop *l, const struct log_position *pos)
+{
+	if (!l->wanted_us)
+		want_schemas(l);
+	if (comes_soon(l))
+		return false;
+	VEC_PUSH(&l->waiting) = *pos;
+	l->assign_stale = true;
+	return true;
+}
+
+int resolve(struct loop *l, struct err *err)
+{
+	bool news;
+	int r = l->schemas->ops->step(l->schemas, comes_soon(l) ? LOOK_MS : 0, &news, err);
+
+	if (r || !news)
+		return r;
+	l->wanted_us = 0;
+	replay_go_on(l);
+	if (!l->waiting.n)
+		return 0;
+	l->waiting.n = 0;
+	l->assign_stale = true;
+	loop_release_fetched(l); /* it was passed over there */
+	return 0;
+}
 
 static void hand_over(struct loop *l, const struct dead_letter *d, const struct decoded *decoded,
 	int32_t partition)
@@ -59,9 +128,8 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 	ticket_to_record(&item->merge.ticket, item->record);
 }
 
-/* Takes one dead letter in; *ret_wait: not in this batch, and nothing has changed. */
-static void take_dead_letter(
-	struct loop *l, const struct dead_letter *d, int64_t now_us, bool *ret_wait)
+/* Takes one dead letter in; where that waits, nothing has changed. */
+static enum taken take_dead_letter(struct loop *l, const struct dead_letter *d, int64_t now_us)
 {
 	const struct ticket *existing;
 	struct decoded decoded;
@@ -72,18 +140,19 @@ static void take_dead_letter(
 	int64_t *taken;
 	int32_t partition;
 
-	dead_letter_decode(&l->next->arena, &l->config->decode, d, now_us, &decoded);
+	dead_letter_decode(&l->next->arena, &l->decode, d, now_us, &decoded);
+	if (decoded.wait)
+		return WAITS_FOR_SCHEMA;
 	partition = hash_partition(decoded.record.idempotency_key, l->config->partitions);
 	o = l->owned[partition];
 	if (!o || !o->assigned) {
 		hand_over(l, d, &decoded, partition);
-		return;
+		return TAKEN;
 	}
 	key = hash_key(&l->fold_rules.seed, decoded.record.idempotency_key);
 	item = batch_find(l->next, key);
-	*ret_wait = must_wait(l, item, key, decoded.record.content);
-	if (*ret_wait)
-		return;
+	if (must_wait(l, item, key, decoded.record.content))
+		return WAITS_FOR_KEY;
 	existing = item ? &item->merge.ticket
 			: tickets_find(&o->partition.tickets, key, decoded.record.content);
 	taken = owned_source(o, d->at.topic, d->at.partition);
@@ -93,11 +162,12 @@ static void take_dead_letter(
 	o->touched = true;
 	if (m.action == MERGE_SEEN) {
 		l->next->stats.seen++;
-		return;
+		return TAKEN;
 	}
 	if (m.action == MERGE_BUMP)
 		l->next->stats.merged++;
 	put_merged(l, o, &decoded, &m, item, existing);
+	return TAKEN;
 }
 
 static struct dead_letter dead_letter_of_message(
@@ -134,23 +204,23 @@ static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now
 	return 0;
 }
 
-static int take_message(struct loop *l, const struct log_message *m, int64_t now_us, bool *ret_wait,
-	struct err *err)
+static int take_message(struct loop *l, const struct log_message *m, int64_t now_us,
+	enum taken *ret, struct err *err)
 {
 	struct dead_letter d = {0};
 	int r;
 
 	if (m->topic != TOPIC_INBOX) {
 		d = dead_letter_of_message(l, m, now_us);
-		take_dead_letter(l, &d, now_us, ret_wait);
-		l->next->stats.intake += !*ret_wait;
+		*ret = take_dead_letter(l, &d, now_us);
+		l->next->stats.intake += *ret == TAKEN;
 		return 0;
 	}
 	r = unwrap_inbox(l, m, now_us, &d, err);
 	if (r)
 		return r;
-	take_dead_letter(l, &d, now_us, ret_wait);
-	if (!*ret_wait) {
+	*ret = take_dead_letter(l, &d, now_us);
+	if (*ret == TAKEN) {
 		l->owned[m->partition]->taken_inbox = m->offset + 1;
 		l->owned[m->partition]->touched = true;
 	}
@@ -162,6 +232,7 @@ static int take_fetched(
 	struct loop *l, size_t full, int64_t now_us, bool *ret_wait, struct err *err)
 {
 	struct batch *b = l->next;
+	enum taken taken = TAKEN;
 
 	while (l->intake.next < l->intake.n && b->messages.n < full &&
 		b->bytes < l->config->batch_max_bytes) {
@@ -169,8 +240,13 @@ static int take_fetched(
 		struct log_position *pos = loop_position(l, m->topic, m->partition);
 		int r;
 
+		if (loop_waits(l, m->topic, m->partition))
+			pos = NULL; /* fetched again when it goes on */
 		if (pos && m->offset >= pos->offset && !m->position_only) {
-			r = take_message(l, m, now_us, ret_wait, err);
+			r = take_message(l, m, now_us, &taken, err);
+			if (!r && taken == WAITS_FOR_SCHEMA && hold(l, pos))
+				continue;
+			*ret_wait = taken != TAKEN;
 			if (r || *ret_wait)
 				return r;
 			pos->offset = m->offset + 1;
@@ -204,7 +280,13 @@ void loop_release_fetched(struct loop *l)
 
 static int fetch_more(struct loop *l, int timeout_ms, struct err *err)
 {
+	int r = 0;
+
 	loop_release_fetched(l);
+	if (l->assign_stale)
+		r = loop_assign(l, err);
+	if (r)
+		return r;
 	return l->log->ops->fetch(
 		l->log, &l->intake.arena, l->intake.v, FETCH_CHUNK, timeout_ms, &l->intake.n, err);
 }
@@ -216,7 +298,9 @@ static int fetch_timeout_ms(struct loop *l, int64_t deadline_us)
 
 	if (l->sent || l->next->due.n || (l->reader.owned && l->replay_room) || left < 0)
 		return 0;
-	return (int)((l->probing || l->reader.owned) && left > LOOK_MS ? LOOK_MS : left);
+	if (l->probing || l->reader.owned || l->waiting.n || l->entries_wait)
+		left = left > LOOK_MS ? LOOK_MS : left;
+	return (int)left;
 }
 
 static int pause_intake(struct loop *l, int64_t deadline_us, struct err *err)

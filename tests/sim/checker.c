@@ -190,6 +190,8 @@ static void check_ticket(struct process *p, int32_t partition, const struct tick
 	struct world *w = p->world;
 	const struct read *r = read_at(w, partition, t);
 
+	if (t->waits)
+		world_saw(w, SIM_ENTRY_WAITED);
 	if (!r)
 		violate(w, "P2",
 			"process %u has a ticket of state %d for offset %lld in %d, which "

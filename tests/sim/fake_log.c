@@ -178,6 +178,7 @@ static int fake_watermarks(struct log *log, int topic, int32_t partition, int64_
 		return r;
 	*ret_low = part->low;
 	*ret_high = (int64_t)part->n;
+	p->fetch_session = ++p->world->fetch_sessions; /* it restores */
 	if (topic == TOPIC_DLQ || topic == TOPIC_PARKED)
 		check_restore_begins(p, topic, partition);
 	return 0;

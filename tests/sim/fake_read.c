@@ -64,7 +64,6 @@ int fake_assign(struct log *log, const struct log_position *v, size_t n, struct 
 	if (n)
 		memcpy(p->fetching, v, n * sizeof(*v));
 	p->n_fetching = n;
-	p->fetch_session = ++p->world->fetch_sessions;
 	return 0;
 }
 
@@ -111,6 +110,7 @@ static size_t fetch_part(struct process *p, struct log_position *pos, struct are
 	return n;
 }
 
+/* Partitions come by turns, and in one fetch more than once. */
 static size_t fetch_some(struct process *p, struct arena *arena, struct log_message *v, size_t max)
 {
 	struct world *w = p->world;
@@ -118,8 +118,8 @@ static size_t fetch_some(struct process *p, struct arena *arena, struct log_mess
 
 	if (w->now_us < w->kafka_away_until_us)
 		return 0;
-	for (size_t i = 0; i < p->n_fetching && n < max; i++) {
-		size_t some = 1 + (size_t)rng_below(&w->schedule, 12);
+	for (size_t i = 0; i < 3 * p->n_fetching && n < max; i++) {
+		size_t some = 1 + (size_t)rng_below(&w->schedule, 5);
 
 		if (some > max - n)
 			some = max - n;

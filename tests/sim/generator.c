@@ -227,6 +227,17 @@ static struct slice payload_of(struct world *w, struct letter *l, bool with_key)
 	return slice_str(arena_printf(a, "%s}", text));
 }
 
+/* As a serializer for JSON Schemas writes it: the id of its schema, and the text. */
+static struct slice framed(struct world *w, struct slice text)
+{
+	uint8_t *p = arena_alloc(&w->arena, 5 + text.n);
+
+	memcpy(p, "\0\0\0\0\0", 5);
+	p[4] = (uint8_t)rng_between(&w->data, 1, SCHEMA_MISSING - 1);
+	memcpy(p + 5, text.p, text.n);
+	return slice_of(p, 5 + text.n);
+}
+
 /* Payloads that no rule of the formats lets through, whatever key they come with. */
 static struct slice malformed_payload(struct world *w)
 {
@@ -237,7 +248,7 @@ static struct slice malformed_payload(struct world *w)
 		SLICE_LIT("{\"kwh\":\"1\",\"read_at\":\"2026-07-16T00:00:00\"}"),
 		SLICE_LIT("{\"kwh\":\"1\",\"meter_id\":\"OTHER\"}"),
 		SLICE_LIT("{\"kwh\":\"\xff\xfe\"}"), SLICE_LIT("{\"kwh\":\"1\\u0000\"}"),
-		SLICE_LIT("{\"kwh\":")};
+		SLICE_LIT("{\"kwh\":"), SLICE_LIT("\0\0\0\0\4{\"kwh\":\"1\"}")};
 
 	return odd[rng_below(&w->data, ARRAY_LEN(odd))];
 }
@@ -308,6 +319,8 @@ static void write_good(struct world *w, struct letter *l)
 		l->record_key = dice < 92 ? SLICE_NULL : SLICE_LIT("\xff\x00");
 	}
 	l->payload = payload_of(w, l, dice >= 85 || dice % 4 == 0);
+	if (rng_percent(&w->data, 30))
+		l->payload = framed(w, l->payload);
 }
 
 static void write_unfit(struct world *w, struct letter *l, bool oversize)

@@ -62,6 +62,8 @@ static void log_faults(struct world *w)
 		retention(w);
 	if (world_fault(w, SIM_KAFKA_AWAY))
 		w->kafka_away_until_us = w->now_us + rng_between(&w->chaos, 1000, 20 * SECOND);
+	if (world_fault(w, SIM_SCHEMAS_AWAY))
+		w->schemas_away_until_us = w->now_us + rng_between(&w->chaos, 1000, 60 * SECOND);
 	if (world_fault(w, SIM_COMPACTION))
 		part_compact(w, world_part(w, TOPIC_DLQ, any_partition(w, TOPIC_DLQ)));
 	if (world_fault(w, SIM_LULL))
@@ -167,7 +169,7 @@ void nemesis_stop(struct world *w)
 	trace(w, "--- the faults stop ---");
 	generate_letters(w, w->letters_left);
 	w->quiet = true;
-	w->kafka_away_until_us = 0;
+	w->kafka_away_until_us = w->schemas_away_until_us = 0;
 	w->postgres = (struct postgres){0};
 	for (size_t i = 0; i < PROCESSES_MAX; i++)
 		w->processes[i].paused_until_us = 0;

@@ -29,7 +29,8 @@ static void process_main(void *arg)
 	int64_t began_us = 0;
 	int r = 0;
 
-	p->loop = loop_new(&p->world->setup.loop, &p->log, &p->sink, &p->clock, &p->report);
+	p->loop = loop_new(
+		&p->world->setup.loop, &p->log, &p->sink, &p->schemas, &p->clock, &p->report);
 	while (!r && !loop_done(p->loop)) {
 		p->idle_us = began_us;
 		began_us = p->world->now_us;
@@ -69,6 +70,7 @@ void process_start(struct world *w, size_t identity)
 	call = p->call;
 	*p = (struct process){.log.ops = &fake_log_ops,
 		.sink.ops = &fake_sink_ops,
+		.schemas.ops = &fake_schemas_ops,
 		.clock.ops = &fake_clock_ops,
 		.report.ops = &fake_report_ops,
 		.world = w,

@@ -103,7 +103,7 @@ struct letter {
 	int64_t timestamp_ms;
 	bool timestamp_sane; /* else its time is that of its arrival */
 	enum reason reason;
-	uint32_t fetched_in[4]; /* the assignments in which it was fetched last */
+	uint32_t fetched_in[4]; /* the sessions in which it was fetched last */
 	size_t fetches;
 	bool taken;	  /* into a DLQ partition, or handed over */
 	bool lost;	  /* to retention, before it was taken */

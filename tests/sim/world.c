@@ -213,7 +213,7 @@ static void reset(struct world *w)
 	w->operator= OPERATOR_AWAY;
 	w->calls = w->steps = w->decided = 0;
 	w->txn_serial = w->process_serial = w->fetch_sessions = 0;
-	w->kafka_away_until_us = 0;
+	w->kafka_away_until_us = w->schemas_away_until_us = 0;
 	w->next_due_us = INT64_MAX;
 	w->violation[0] = '\0';
 	arena_reset(&w->arena);

@@ -37,12 +37,23 @@ struct setup {
 	struct loop_config loop;
 };
 
+/* The ids of the simulated registry's schemas; the last one is not there. */
+#define SCHEMA_IDS 5
+#define SCHEMA_MISSING 4
+
+/* What a process knows of one. */
+struct asked_schema {
+	enum { SCHEMA_NOT_ASKED = 0, SCHEMA_ASKED, SCHEMA_ANSWERED } state;
+	int64_t answer_us;
+};
+
 enum process_state { PROCESS_NONE = 0, PROCESS_RUNNING, PROCESS_ENDED };
 
 /* One simulated worker process. */
 struct process {
 	struct log log;
 	struct sink sink;
+	struct schemas schemas;
 	struct clock clock;
 	struct report report;
 
@@ -71,7 +82,8 @@ struct process {
 	/* reading */
 	struct log_position fetching[PARTS_MAX];
 	size_t n_fetching;
-	uint32_t fetch_session; /* a number for every assign() */
+	uint32_t fetch_session; /* a number for every restore: after it nothing fetched before
+				   counts */
 	struct log_range ranges[PARTS_MAX];
 	int64_t range_pos[PARTS_MAX];
 	size_t n_ranges;
@@ -83,6 +95,9 @@ struct process {
 	struct txn_counts landed; /* what its landed transactions did */
 
 	struct sql_call call;
+
+	struct asked_schema asked[SCHEMA_IDS];
+	int64_t schemas_away_us; /* since when it waits in vain; 0: it does not */
 
 	/* checker */
 	int64_t restore_began[N_MAX]; /* world.calls; -1: not in this life */
@@ -120,7 +135,7 @@ struct world {
 	size_t n_late_ends, late_ends_cap;
 	int64_t next_due_us; /* of markers, late ends, time-outs */
 	struct group group;
-	int64_t kafka_away_until_us;
+	int64_t kafka_away_until_us, schemas_away_until_us;
 
 	struct postgres postgres;
 	struct truth truth;
@@ -202,6 +217,7 @@ MUST_CHECK int seam_wait(struct process *p, int64_t us, struct err *err);
 
 extern const struct log_ops fake_log_ops;
 extern const struct clock_ops fake_clock_ops;
+extern const struct schemas_ops fake_schemas_ops;
 int fake_transact(struct log *log, struct log_record *v, size_t n,
 	const struct log_position *offsets, size_t n_offsets, struct log_end *ret, struct err *err);
 int fake_renew_producer(struct log *log, struct err *err);

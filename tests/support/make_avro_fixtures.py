@@ -370,4 +370,5 @@ def main():
     write(args.folder / "reads.txt", read_lines(args.reads, random.Random(args.reads)))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -385,3 +385,59 @@ Test(avro_schema, names_are_bounded_with_their_namespace)
 	buf_add_str(&b, "\"}");
 	expect_bounded(&b, "a name of more than 512 bytes");
 }
+
+/* --- references --- */
+
+static void expect_with(const char *text, const struct avro_reference *v, size_t n, const char *why)
+{
+	struct avro_schema *schema = NULL;
+	struct err err = {0};
+	int r = avro_schema_parse_with(slice_str(text), v, n, &schema, &err);
+
+	cr_expect_eq(r, why ? ERR_DATA : 0, "%s: %s", text, err.text);
+	cr_expect(!why || strstr(err.text, why), "%s", err.text);
+	avro_schema_free(schema);
+}
+
+#define REFERENCE(name, text)                                                                      \
+	{                                                                                          \
+		SLICE_INIT(name), SLICE_INIT(text)                                                 \
+	}
+
+Test(avro_schema, a_type_of_a_reference_is_as_if_it_were_written_out)
+{
+	static const struct avro_reference references[] = {
+		/* The first needs the second, which no order says. */
+		REFERENCE("a.Line", "{\"type\":\"record\",\"name\":\"Line\",\"namespace\":\"a\","
+				    "\"fields\":[{\"name\":\"u\",\"type\":\"Unit\"}]}"),
+		REFERENCE("a.Unit", "{\"type\":\"enum\",\"name\":\"Unit\",\"namespace\":\"a\","
+				    "\"symbols\":[\"KWH\"]}"),
+	};
+	static const char whole[] =
+		FIELD("{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"a.Line\","
+		      "\"fields\":[{\"name\":\"u\",\"type\":{\"type\":\"enum\",\"name\":\"Unit\","
+		      "\"symbols\":[\"KWH\"]}}]}}");
+	struct avro_schema *expected = schema_of(whole), *schema;
+
+	cr_assert_eq(avro_schema_parse_with(
+			     SLICE_LIT(FIELD("{\"type\":\"array\",\"items\":\"a.Line\"}")),
+			     references, ARRAY_LEN(references), &schema, NULL),
+		0);
+	cr_expect_eq(schema->fingerprint, expected->fingerprint);
+	avro_schema_free(schema);
+	avro_schema_free(expected);
+}
+
+Test(avro_schema, a_reference_that_is_wrong_is_named)
+{
+	static const struct avro_reference broken[] = {REFERENCE("Unit", "{\"type\":\"enum\"}")};
+	static const struct avro_reference other[] = {REFERENCE("Unit", "\"string\"")};
+	static const struct avro_reference circle[] = {
+		REFERENCE("Unit", "{\"type\":\"array\",\"items\":\"Unit\"}")};
+
+	expect_with(FIELD("\"Unit\""), broken, 1, "reference Unit: a type enum without a name");
+	expect_with(FIELD("\"Unit\""), other, 1, "unknown type \"Unit\"");
+	expect_with(FIELD("\"Unit\""), circle, 1, "reference Unit: unknown type \"Unit\"");
+	expect_with(FIELD("\"Unit\""), NULL, 0, "unknown type \"Unit\"");
+	expect_with(FIELD("\"string\""), broken, 1, NULL);
+}

@@ -1,5 +1,6 @@
-# cmake -DOUTPUT=x.c -DFOLDER=schemas/sql -P embed_sql.cmake: the SQL files as one C file.
-file(GLOB files ${FOLDER}/*.sql)
+# cmake -DOUTPUT=x.c -DFILES=schemas/sql/*.sql -DNAME=sql_files -DTYPE=sql_file -P embed.cmake: the files as
+# one C file, a table NAME of struct TYPE {name, text}, declared in NAME.h.
+file(GLOB files ${FILES})
 list(SORT files)
 set(texts "")
 set(table "")
@@ -12,6 +13,6 @@ foreach(file ${files})
   string(APPEND texts "static const unsigned char text${id}[] = {${bytes}0};\n")
   string(APPEND table "\t{\"${name}\", (const char *)text${id}},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"sql_files.h\"\n\n${texts}
-const struct sql_file sql_files[] = {\n${table}};
-const size_t sql_files_n = ${count};\n")
+file(WRITE ${OUTPUT} "#include \"${NAME}.h\"\n\n${texts}
+const struct ${TYPE} ${NAME}[] = {\n${table}};
+const size_t ${NAME}_n = ${count};\n")
