@@ -218,10 +218,7 @@ static void decode_pointer(struct arena *a, const struct dead_letter *d, struct 
 
 	ret->pointer = true;
 	set_unfit(a, d, CAUSE_ORIGINAL_GONE,
-		slice_str(arena_printf(a,
-			"only a pointer to topic %.*s partition %d offset %lld, from where the "
-			"read "
-			"is not fetched",
+		slice_str(arena_printf(a, "only a pointer to topic %.*s partition %d offset %lld",
 			SLICE_FMT(o->topic), o->partition, (long long)o->offset)),
 		ret);
 	ret->record.content = hash_content(d->payload);
@@ -246,6 +243,45 @@ void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
 	} else {
 		decode_whole(a, rules, d, &facts.error, ret);
 	}
+}
+
+static size_t count_headers(struct slice headers)
+{
+	struct header h;
+	size_t pos = 0, n = 0;
+
+	while (headers_next(headers, &pos, &h))
+		n++;
+	return n;
+}
+
+/* Its own headers, and behind them those of the pointer: as if it had been copied whole. */
+struct dead_letter dead_letter_fetched(struct arena *a, const struct dead_letter *pointer,
+	struct slice key, struct slice payload, const struct header *headers, size_t n_headers)
+{
+	size_t n = n_headers + count_headers(pointer->headers), pos = 0;
+	struct header *all = arena_alloc(a, n * sizeof(*all));
+	struct dead_letter d = *pointer;
+	uint32_t cut = 0;
+
+	if (n_headers)
+		memcpy(all, headers, n_headers * sizeof(*all));
+	for (size_t i = n_headers; i < n; i++)
+		headers_next(pointer->headers, &pos, &all[i]);
+	d.key = key;
+	d.payload = payload;
+	d.headers = headers_encode(a, all, n, &cut);
+	d.headers_cut += cut;
+	d.fetched = true;
+	return d;
+}
+
+void dead_letter_gone(struct arena *a, const char *why, struct decoded *ret)
+{
+	struct record_error *e = &ret->record.error;
+
+	e->message = slice_str(arena_printf(a, "%.*s: %s", SLICE_FMT(e->message), why));
+	e->message = utf8_clean(a, e->message, RECORD_ERROR_MESSAGE_BYTES, &ret->record.error_cut);
 }
 
 struct inbox dead_letter_to_inbox(const struct dead_letter *d, const struct decoded *decoded)

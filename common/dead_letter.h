@@ -57,9 +57,8 @@ struct decoded {
 	enum cause cause; /* unfit: CAUSE_MALFORMED, CAUSE_OVERSIZE or CAUSE_ORIGINAL_GONE */
 	/*
 	 * It is only a pointer to the read at record.origin (see struct dialect_facts). Whoever can
-	 * fetch that decodes again, with fetched set: key and payload of the original, its headers
-	 * and behind them those of the pointer; at and seen_us stay the pointer's. Where retention
-	 * has taken the original, what is here holds: unfit, CAUSE_ORIGINAL_GONE.
+	 * fetch that decodes dead_letter_fetched() instead; where the original is gone,
+	 * dead_letter_gone() says so.
 	 */
 	bool pointer;
 	struct oversize oversize; /* CAUSE_OVERSIZE; else null */
@@ -73,6 +72,12 @@ struct decoded {
  */
 void dead_letter_decode(struct arena *a, const struct decode_rules *rules,
 	const struct dead_letter *d, int64_t now_us, struct decoded *ret);
+
+/* The dead letter that a pointer is together with its original, which lives as long. */
+struct dead_letter dead_letter_fetched(struct arena *a, const struct dead_letter *pointer,
+	struct slice key, struct slice payload, const struct header *headers, size_t n_headers);
+/* ret, decoded from a pointer, is unfit for good: why is in words. */
+void dead_letter_gone(struct arena *a, const char *why, struct decoded *ret);
 
 /*
  * For the owner of its key: what d, decoded as decoded, is in the inbox, and what that is at the

@@ -23,21 +23,74 @@ struct dead_letter audit_dead_letter(
 	return d;
 }
 
+/* As in take.c, but waiting. */
+static int follow(const struct audit *a, struct arena *arena, const struct dead_letter *pointer,
+	struct decoded *ret, struct err *err)
+{
+	struct log *log = a->in.log;
+	int64_t until_us = clock_steady_us(a->in.reader.clock) + a->in.reader.patience_us;
+	enum log_original state;
+	struct log_message m;
+	struct dead_letter d;
+	const char *why;
+	bool news;
+	int r = 0;
+
+	while (!r &&
+		(state = log->ops->original(log, &ret->record.origin, &m, &why)) == ORIGINAL_AWAY) {
+		if (clock_steady_us(a->in.reader.clock) > until_us)
+			return err_set(err, ERR_UNREACHABLE,
+				"%.*s partition %d offset %lld, to which a dead letter points, "
+				"does "
+				"not come",
+				SLICE_FMT(ret->record.origin.topic), ret->record.origin.partition,
+				(long long)ret->record.origin.offset);
+		r = log->ops->fetch_originals(log, 100, &news, err);
+	}
+	if (r)
+		return r;
+	if (state == ORIGINAL_GONE) {
+		dead_letter_gone(arena, why, ret);
+		return 0;
+	}
+	d = dead_letter_fetched(arena, pointer, arena_dup(arena, m.key), arena_dup(arena, m.value),
+		m.headers, m.n_headers);
+	dead_letter_decode(arena, &a->in.decode, &d, d.seen_us, ret);
+	return 0;
+}
+
 int audit_decode(const struct audit *a, struct arena *arena, const struct dead_letter *d,
 	struct decoded *ret, struct err *err)
 {
 	char schema[SCHEMA_REF_TEXT_BYTES] = "its schema";
 	struct framing framing;
+	int r;
 
 	dead_letter_decode(arena, &a->in.decode, d, d->seen_us, ret);
-	if (!ret->wait)
-		return 0;
+	r = ret->pointer ? follow(a, arena, d, ret, err) : 0;
+	if (r || !ret->wait)
+		return r;
 	if (!framing_detect(d->headers, d->payload, &framing))
 		schema_ref_text(&framing.schema, schema);
 	return err_set(err, ERR_UNREACHABLE,
 		"%.*s partition %d offset %lld cannot be read without %s, and the registry does "
 		"not answer",
 		SLICE_FMT(d->at.topic), d->at.partition, (long long)d->at.offset, schema);
+}
+
+/* A pointer whose original is gone by now, and that is not parked as such: it may have been a read
+ * when it was taken in, but which one only the original could tell. */
+static bool is_untold(struct walk *w, const struct log_message *m, const struct record *record)
+{
+	struct audit *a = w->audit;
+
+	if (m->offset >= w->line->committed ||
+		audit_queue_find(a, record->idempotency_key, record->content) != PLACE_NOWHERE)
+		return false;
+	findings_add(&a->findings,
+		"cannot be told: %.*s was taken in as a pointer to a record that is gone since",
+		SLICE_FMT(record->idempotency_key));
+	return true;
 }
 
 static int take(void *arg, const struct log_message *m, struct err *err)
@@ -55,6 +108,8 @@ static int take(void *arg, const struct log_message *m, struct err *err)
 	if (r)
 		return r;
 	w->line->counts.dead_letters++;
+	if (decoded.pointer && is_untold(w, m, record))
+		return 0;
 	if (!audit_count_once(a, w->line, record->idempotency_key, record->content))
 		return 0;
 	return audit_judge(&w->judging,

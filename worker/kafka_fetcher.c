@@ -159,8 +159,8 @@ void kafka_fetcher_stop_all(struct kafka_fetcher *f)
 		stop(f, pos.topic, pos.partition);
 }
 
-static void fill_headers(struct kafka_fetcher *f, struct arena *arena, rd_kafka_message_t *m,
-	struct log_message *ret)
+void kafka_message_headers(
+	struct kafka_shared *s, struct arena *arena, rd_kafka_message_t *m, struct log_message *ret)
 {
 	rd_kafka_headers_t *headers;
 	rd_kafka_resp_err_t code = rd_kafka_message_headers(m, &headers);
@@ -172,7 +172,7 @@ static void fill_headers(struct kafka_fetcher *f, struct arena *arena, rd_kafka_
 		return;
 	n = code ? 0 : rd_kafka_header_cnt(headers);
 	if (code || n > HEADERS_MAX) {
-		kafka_report(f->handle.shared, 'W',
+		kafka_report(s, 'W',
 			"%s [%d] offset %lld: its headers cannot be read and are left out",
 			rd_kafka_topic_name(m->rkt), m->partition, (long long)m->offset);
 		return;
@@ -198,7 +198,7 @@ static void fill(struct kafka_fetcher *f, struct arena *arena, rd_kafka_message_
 	};
 	/* Those of our own records are for people, and nobody reads them back. */
 	if (topic != TOPIC_DLQ && topic != TOPIC_PARKED)
-		fill_headers(f, arena, m, ret);
+		kafka_message_headers(f->handle.shared, arena, m, ret);
 }
 
 static void note_trouble(struct kafka_fetcher *f, struct kafka_slot *slot, rd_kafka_resp_err_t code)

@@ -73,4 +73,8 @@ void kafka_fetcher_stop_all(struct kafka_fetcher *f);
 MUST_CHECK int kafka_fetcher_take(struct kafka_fetcher *f, struct arena *arena,
 	struct log_message *v, size_t max, int timeout_ms, size_t *ret_n, struct err *err);
 
+/* Sets headers of *ret: the array is in the arena, what it points to is the message's. */
+void kafka_message_headers(struct kafka_shared *s, struct arena *arena, rd_kafka_message_t *m,
+	struct log_message *ret);
+
 #endif

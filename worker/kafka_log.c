@@ -2,6 +2,7 @@
 
 #include "kafka_fetcher.h"
 #include "kafka_group.h"
+#include "kafka_originals.h"
 #include "kafka_reader.h"
 #include "kafka_txn.h"
 
@@ -13,6 +14,7 @@ struct kafka_log {
 	struct kafka_group group;
 	struct kafka_fetcher fetcher; /* of the partitions that the group gave us */
 	struct kafka_reader reader;
+	struct kafka_originals originals;
 	struct kafka_txn txn;
 };
 
@@ -125,6 +127,19 @@ static int read_next(struct log *log, struct arena *arena, struct log_message *v
 	return kafka_reader_next(&of(log)->reader, arena, v, max, timeout_ms, ret_n, ret_done, err);
 }
 
+static enum log_original original(
+	struct log *log, const struct origin *place, struct log_message *ret, const char **ret_why)
+{
+	return kafka_originals_find(&of(log)->originals, place, ret, ret_why);
+}
+
+static int fetch_originals(struct log *log, int timeout_ms, bool *ret_news, struct err *err)
+{
+	struct kafka_log *l = of(log);
+
+	return kafka_originals_step(&l->originals, &l->shared, timeout_ms, ret_news, err);
+}
+
 static int renew_producer(struct log *log, struct err *err)
 {
 	return kafka_txn_renew(&of(log)->txn, err);
@@ -156,6 +171,8 @@ static const struct log_ops ops = {
 	.offset_at = offset_at,
 	.read_start = read_start,
 	.read_next = read_next,
+	.original = original,
+	.fetch_originals = fetch_originals,
 	.renew_producer = renew_producer,
 	.transact = transact,
 	.trim = trim,
@@ -208,6 +225,7 @@ void kafka_log_free(struct log *log)
 	kafka_group_close(&l->group);
 	kafka_fetcher_close(&l->fetcher);
 	kafka_reader_close(&l->reader);
+	kafka_originals_close(&l->originals);
 	kafka_txn_free(&l->txn);
 	free(l);
 }

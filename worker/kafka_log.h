@@ -1,12 +1,13 @@
 /*
  * kafka_log.h: the log of log.h over librdkafka. One owner; all calls from the loop's thread.
  *
- * Five librdkafka handles, each opened when it is first needed, so that a program that only reads
+ * Six librdkafka handles, each opened when it is first needed, so that a program that only reads
  * or only writes joins no group:
  *
  *   group    the membership, nothing else; it also answers committed offsets
  *   fetch    fetches what the group's owner assigns to itself
  *   read     reads ranges
+ *   originals  read_uncommitted: records of other topics, to which dead letters point
  *   look     read_uncommitted: high watermarks; deletes records
  *   produce  the transactions; replaced by every renew_producer
  */

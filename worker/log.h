@@ -41,6 +41,13 @@ struct log_message {
 	void *owner;	    /* the implementation's; NULL is fine */
 };
 
+/* What a pointer points to, see struct decoded. */
+enum log_original {
+	ORIGINAL_FOUND,
+	ORIGINAL_GONE, /* there is no such record any more, or no such topic */
+	ORIGINAL_AWAY, /* not yet */
+};
+
 /* A record to write. What it points to is borrowed until transact returns. */
 struct log_record {
 	int topic;
@@ -106,6 +113,17 @@ struct log_ops {
 	 * *ret_done: all ranges are read to their end. Blocks at most timeout_ms. */
 	int (*read_next)(struct log *, struct arena *, struct log_message *v, size_t max,
 		int timeout_ms, size_t *ret_n, bool *ret_done, struct err *);
+
+	/* --- originals --- */
+
+	/*
+	 * The record of any topic at that place, from memory; if it is not there it is being
+	 * fetched from now on. *ret (FOUND) and *ret_why (GONE: in words) are valid until the next
+	 * call of fetch_originals. */
+	enum log_original (*original)(struct log *, const struct origin *place,
+		struct log_message *ret, const char **ret_why);
+	/* Moves that on. *ret_news: one that was away is known now. */
+	int (*fetch_originals)(struct log *, int timeout_ms, bool *ret_news, struct err *);
 
 	/* --- the transaction --- */
 

@@ -392,6 +392,12 @@ static int out_of_patience(const struct loop *l, struct err *err)
 		return err_set(err, ERR_UNREACHABLE, "Postgres has not answered for %lld s%s",
 			(long long)limit_us / 1000000,
 			l->contract_missing ? ": its contract is missing, run meter-dlq init" : "");
+	if (l->waiting.n && l->wanted_us && !schemas_away_us &&
+		clock_steady_us(l->clock) - l->wanted_us > limit_us)
+		return err_set(err, ERR_UNREACHABLE,
+			"a record that a dead letter points to, or a schema, has not come for %lld "
+			"s",
+			(long long)limit_us / 1000000);
 	if ((l->waiting.n || l->entries_wait) && schemas_away_us &&
 		clock_steady_us(l->clock) - schemas_away_us > limit_us)
 		return err_set(err, ERR_UNREACHABLE,

@@ -1,4 +1,5 @@
 /* take.c: from dead letters and due entries to the next batch. */
+#include "dialect.h"
 #include "framing.h"
 #include "key.h"
 #include "loop_state.h"
@@ -23,11 +24,11 @@ struct log_position *loop_position(struct loop *l, int topic, int32_t partition)
 enum taken {
 	TAKEN,
 	WAITS_FOR_KEY,	  /* not in this batch */
-	WAITS_FOR_SCHEMA, /* nor anything behind it in its partition, until that is there */
+	WAITS_TO_RESOLVE, /* nor anything behind it in its partition, until it can be read */
 };
 
-/* Mostly a schema is there within milliseconds; as long nothing is taken, which is cheaper than to
- * fetch again what was fetched. Then its partition waits alone. */
+/* Mostly a schema or an original is there within milliseconds; as long nothing is taken, which is
+ * cheaper than to fetch again what was fetched. Then its partition waits alone. */
 #define SOON_US (100ll * 1000)
 
 static bool comes_soon(const struct loop *l)
@@ -44,15 +45,30 @@ bool loop_waits(const struct loop *l, int topic, int32_t partition)
 	return false;
 }
 
+static void want_original(struct loop *l, const struct log_message *m)
+{
+	uint32_t cut;
+	struct dialect_facts facts;
+	struct log_message unused;
+	const char *why;
+
+	dialect_read(headers_encode(&l->next->arena, m->headers, m->n_headers, &cut), &facts);
+	if (facts.pointer)
+		l->log->ops->original(l->log, &facts.origin, &unused, &why);
+}
+
 /* Those of all that is fetched come together. */
-static void want_schemas(struct loop *l)
+static void want_ahead(struct loop *l)
 {
 	for (size_t i = l->intake.next; i < l->intake.n; i++) {
 		const struct log_message *m = &l->intake.v[i];
 		struct framing f;
 
-		if (m->topic != TOPIC_INBOX && !framing_detect(SLICE_NULL, m->value, &f) &&
-			f.kind == FRAMING_SCHEMA)
+		if (m->topic == TOPIC_INBOX || m->position_only)
+			continue;
+		if (slice_is_null(m->key) && slice_is_null(m->value))
+			want_original(l, m);
+		else if (!framing_detect(SLICE_NULL, m->value, &f) && f.kind == FRAMING_SCHEMA)
 			l->schemas->ops->find(l->schemas, &f.schema);
 	}
 	l->wanted_us = clock_steady_us(l->clock);
@@ -62,7 +78,7 @@ static void want_schemas(struct loop *l)
 static bool hold(struct loop *l, const struct log_position *pos)
 {
 	if (!l->wanted_us)
-		want_schemas(l);
+		want_ahead(l);
 	if (comes_soon(l))
 		return false;
 	VEC_PUSH(&l->waiting) = *pos;
@@ -72,10 +88,13 @@ static bool hold(struct loop *l, const struct log_position *pos)
 
 int resolve(struct loop *l, struct err *err)
 {
-	bool news;
-	int r = l->schemas->ops->step(l->schemas, comes_soon(l) ? LOOK_MS : 0, &news, err);
+	int wait_ms = comes_soon(l) ? LOOK_MS / 2 : 0;
+	bool schemas, originals;
+	int r = l->schemas->ops->step(l->schemas, wait_ms, &schemas, err);
 
-	if (r || !news)
+	if (!r)
+		r = l->log->ops->fetch_originals(l->log, schemas ? 0 : wait_ms, &originals, err);
+	if (r || !(schemas || originals))
 		return r;
 	l->wanted_us = 0;
 	replay_go_on(l);
@@ -128,6 +147,31 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 	ticket_to_record(&item->merge.ticket, item->record);
 }
 
+/* False: the original is not there yet. */
+static bool follow(
+	struct loop *l, const struct dead_letter *pointer, int64_t now_us, struct decoded *decoded)
+{
+	struct arena *a = &l->next->arena;
+	struct log_message m;
+	struct dead_letter d;
+	const char *why;
+
+	switch (l->log->ops->original(l->log, &decoded->record.origin, &m, &why)) {
+	case ORIGINAL_FOUND:
+		d = dead_letter_fetched(a, pointer, arena_dup(a, m.key), arena_dup(a, m.value),
+			m.headers, m.n_headers);
+		dead_letter_decode(a, &l->decode, &d, now_us, decoded);
+		l->next->bytes += m.key.n + m.value.n;
+		return true;
+	case ORIGINAL_GONE:
+		dead_letter_gone(a, why, decoded);
+		return true;
+	case ORIGINAL_AWAY:
+		break;
+	}
+	return false;
+}
+
 /* Takes one dead letter in; where that waits, nothing has changed. */
 static enum taken take_dead_letter(struct loop *l, const struct dead_letter *d, int64_t now_us)
 {
@@ -141,8 +185,10 @@ static enum taken take_dead_letter(struct loop *l, const struct dead_letter *d, 
 	int32_t partition;
 
 	dead_letter_decode(&l->next->arena, &l->decode, d, now_us, &decoded);
+	if (decoded.pointer && !follow(l, d, now_us, &decoded))
+		return WAITS_TO_RESOLVE;
 	if (decoded.wait)
-		return WAITS_FOR_SCHEMA;
+		return WAITS_TO_RESOLVE;
 	partition = hash_partition(decoded.record.idempotency_key, l->config->partitions);
 	o = l->owned[partition];
 	if (!o || !o->assigned) {
@@ -244,7 +290,7 @@ static int take_fetched(
 			pos = NULL; /* fetched again when it goes on */
 		if (pos && m->offset >= pos->offset && !m->position_only) {
 			r = take_message(l, m, now_us, &taken, err);
-			if (!r && taken == WAITS_FOR_SCHEMA && hold(l, pos))
+			if (!r && taken == WAITS_TO_RESOLVE && hold(l, pos))
 				continue;
 			*ret_wait = taken != TAKEN;
 			if (r || *ret_wait)

@@ -220,6 +220,7 @@ static void count_parked(struct txn_check *c, const struct read *r)
 		[CAUSE_MALFORMED] = SIM_CAUSE_MALFORMED,
 		[CAUSE_CONFLICT] = SIM_CAUSE_CONFLICT,
 		[CAUSE_EXPIRED] = SIM_CAUSE_EXPIRED,
+		[CAUSE_ORIGINAL_GONE] = SIM_CAUSE_ORIGINAL_GONE,
 		[CAUSE_OVERSIZE] = SIM_CAUSE_OVERSIZE};
 
 	c->t->counts.parked++;

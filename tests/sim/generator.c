@@ -338,21 +338,45 @@ static void write_unfit(struct world *w, struct letter *l, bool oversize)
 	l->payload = oversize ? slice_of(memset(big, 'x', 5000), 5000) : malformed_payload(w);
 }
 
+/* As a share group leaves it: key and payload are elsewhere. */
+static void make_pointer(struct world *w, struct letter *l)
+{
+	const char *number = arena_printf(&w->arena, "%zu", w->truth.n_letters - 1);
+
+	l->is_pointer = true;
+	add_header(w, l, "__dlq.errors.topic", SLICE_LIT(ORIGINALS_TOPIC));
+	add_header(w, l, "__dlq.errors.partition", SLICE_LIT("0"));
+	add_header(w, l, "__dlq.errors.offset", slice_str(number));
+}
+
+static void write_dangling(struct world *w, struct letter *l)
+{
+	write_unfit(w, l, false);
+	l->gone = true;
+	l->read->unfit_cause = CAUSE_ORIGINAL_GONE;
+	l->record_key = l->payload = SLICE_NULL;
+	make_pointer(w, l);
+}
+
 static void write_letter(struct world *w, struct part *part)
 {
 	struct letter *l = new_letter(w, part);
 	unsigned dice = (unsigned)rng_below(&w->data, 100);
 
-	if (dice < 12)
+	if (dice >= 97)
+		write_dangling(w, l);
+	else if (dice < 12)
 		write_unfit(w, l, dice < 3);
 	else
 		write_good(w, l);
+	if (!l->is_pointer && rng_percent(&w->data, 12))
+		make_pointer(w, l);
 	l->next = l->read->letters;
 	l->read->letters = l;
 	l->headers_encoded = headers_encode(&w->arena, l->headers, l->n_headers, &(uint32_t){0});
 	part_append(w, part,
-		&(struct entry){.key = l->record_key,
-			.value = l->payload,
+		&(struct entry){.key = l->is_pointer ? SLICE_NULL : l->record_key,
+			.value = l->is_pointer ? SLICE_NULL : l->payload,
 			.timestamp_ms = l->timestamp_ms,
 			.letter = l});
 	trace(w, "dead letter %d/%d@%lld: %s %.*s kwh %s", l->topic, l->partition,

@@ -99,6 +99,8 @@ struct letter {
 	const char *kwh; /* the text in the payload; NULL: unfit */
 	struct header *headers;
 	size_t n_headers;
+	bool is_pointer; /* key and payload are in an original, which has no headers */
+	bool gone;	 /* pointer: there is none any more */
 	struct slice headers_encoded;
 	int64_t timestamp_ms;
 	bool timestamp_sane; /* else its time is that of its arrival */

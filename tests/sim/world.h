@@ -40,6 +40,9 @@ struct setup {
 /* The ids of the simulated registry's schemas; the last one is not there. */
 #define SCHEMA_IDS 5
 #define SCHEMA_MISSING 4
+/* Letters, any of which may be a pointer: to the record of this topic at the letter's number. */
+#define ORIGINALS_MAX 64
+#define ORIGINALS_TOPIC "reads"
 
 /* What a process knows of one. */
 struct asked_schema {
@@ -97,6 +100,7 @@ struct process {
 	struct sql_call call;
 
 	struct asked_schema asked[SCHEMA_IDS];
+	struct asked_schema originals[ORIGINALS_MAX]; /* by the number of the letter */
 	int64_t schemas_away_us; /* since when it waits in vain; 0: it does not */
 
 	/* checker */
@@ -218,6 +222,9 @@ MUST_CHECK int seam_wait(struct process *p, int64_t us, struct err *err);
 extern const struct log_ops fake_log_ops;
 extern const struct clock_ops fake_clock_ops;
 extern const struct schemas_ops fake_schemas_ops;
+enum log_original fake_original(
+	struct log *log, const struct origin *place, struct log_message *ret, const char **ret_why);
+int fake_fetch_originals(struct log *log, int timeout_ms, bool *ret_news, struct err *err);
 int fake_transact(struct log *log, struct log_record *v, size_t n,
 	const struct log_position *offsets, size_t n_offsets, struct log_end *ret, struct err *err);
 int fake_renew_producer(struct log *log, struct err *err);

@@ -204,11 +204,54 @@ Test(dead_letter_foreign, a_pointer_says_where_the_read_is_and_is_parked)
 	expect_text(got.record.idempotency_key, "meter-reads-dlt-3-77", "key");
 	expect_text(got.record.error.class, "original_gone", "class");
 	expect_text(got.record.error.message,
-		"only a pointer to topic meter-reads partition 3 offset 42, from where the read "
-		"is not fetched",
-		"message");
+		"only a pointer to topic meter-reads partition 3 offset 42", "message");
 	cr_expect(slice_eq(got.record.headers, headers));
 	cr_expect_eq(got.record.content, hash_content(SLICE_NULL));
+}
+
+Test(dead_letter_foreign, a_pointer_that_was_followed_is_the_read_with_the_headers_of_both)
+{
+	struct dead_letter pointer = dead_letter(SLICE_NULL, SLICE_NULL, pointer_headers());
+	const struct header own[] = {{SLICE_LIT("traceparent"), SLICE_LIT("00-1")}};
+	struct dead_letter d = dead_letter_fetched(
+		&arena, &pointer, SLICE_LIT(KEY), SLICE_LIT("{\"kwh\":\"12.50\"}"), own, 1);
+	struct decoded got = decode(&rules, &d);
+	struct header first;
+	size_t pos = 0;
+
+	cr_assert_not(got.pointer);
+	cr_assert_not(got.unfit);
+	expect_text(got.read.kwh, "12.50", "kwh");
+	expect_text(got.record.idempotency_key, KEY, "key");
+	cr_expect_eq(got.record.origin.offset, 42);
+	cr_expect_eq(got.record.dead_letter.offset, 77);
+	cr_expect_eq(got.record.upstream_attempts, 5);
+	cr_assert(headers_next(got.record.headers, &pos, &first));
+	expect_text(first.key, "traceparent", "the first header");
+	expect_text(headers_last(got.record.headers, "__dlq.errors.group"), "readers", "group");
+}
+
+Test(dead_letter_foreign, an_original_without_key_and_value_makes_no_pointer_again)
+{
+	struct dead_letter pointer = dead_letter(SLICE_NULL, SLICE_NULL, pointer_headers());
+	struct dead_letter d =
+		dead_letter_fetched(&arena, &pointer, SLICE_NULL, SLICE_NULL, NULL, 0);
+	struct decoded got = decode(&rules, &d);
+
+	cr_expect_not(got.pointer);
+	cr_expect_eq(got.cause, CAUSE_MALFORMED);
+}
+
+Test(dead_letter_foreign, a_pointer_to_nothing_says_why_there_is_nothing)
+{
+	struct decoded got = decode_of(SLICE_NULL, SLICE_NULL, pointer_headers());
+
+	dead_letter_gone(&arena, "retention has taken it", &got);
+	cr_expect(got.unfit);
+	cr_expect_eq(got.cause, CAUSE_ORIGINAL_GONE);
+	expect_text(got.record.error.message,
+		"only a pointer to topic meter-reads partition 3 offset 42: retention has taken it",
+		"message");
 }
 
 Test(dead_letter_foreign, only_null_key_and_value_of_a_share_group_make_a_pointer)
