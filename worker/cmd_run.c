@@ -155,8 +155,7 @@ static int open_seams(struct worker *w, struct err *err)
 
 static int start_loop(struct worker *w, struct err *err)
 {
-	w->loop = loop_new(
-		&w->rules, w->log, w->sink, w->schemas, clock_system(), w->report);
+	w->loop = loop_new(&w->rules, w->log, w->sink, w->schemas, clock_system(), w->report);
 	metrics_init(&w->metrics, (size_t)w->rules.partitions);
 	metrics_set(&w->metrics, METRIC_PROCESS_START, 0, (uint64_t)w->started_us);
 	publisher_init(&w->publisher, &w->metrics, clock_system());

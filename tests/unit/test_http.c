@@ -35,6 +35,7 @@ static const struct report_ops report_ops = {.event = fake_event};
 static struct report report = {&report_ops};
 static struct log no_log;
 static struct sink no_sink;
+static struct schemas no_schemas;
 static const struct loop_config rules = {.partitions = 2};
 static struct loop *loop;
 static struct metrics metrics;
@@ -50,7 +51,7 @@ static void set_up(void)
 	struct err err;
 
 	now_us = 1000 * SECOND;
-	loop = loop_new(&rules, &no_log, &no_sink, &clock_still, &report);
+	loop = loop_new(&rules, &no_log, &no_sink, &no_schemas, &clock_still, &report);
 	config.loop = loop;
 	metrics_init(&metrics, 2);
 	cr_assert_eq(http_start(&config, &http, &err), 0, "%s", err.text);
