@@ -215,11 +215,11 @@ def test_reads_whose_schema_is_not_to_be_had_are_parked_with_the_reason_and_cost
     produce(kafka, names.source, plain(range(20), good_id) + records + plain(range(20, 40), good_id))
     stats = worker.run_until_idle(expect=[1]).stats
     assert (stats["committed"], stats["parked"]) == (40, len(records))
+    assert registry.requests.count("GET /schemas/ids/99") == 1 and registry.requests.count(f"GET /schemas/ids/{broken}") == 3
     reasons = parked_reasons(worker)
     for number, why in wrong.items():
         assert why in reasons[f"wrong {number}"]
     assert "ends in /apis/ccompat/v7" in reasons["8 bytes"] and "no registry knows fingerprints" in reasons["fingerprint"]
-    assert registry.requests.count("GET /schemas/ids/99") == 1 and registry.requests.count(f"GET /schemas/ids/{broken}") == 3
     registry.delay[f"/schemas/ids/{slow}"].set()
     assert_all_settled(worker, 40, parked=len(records))
 
