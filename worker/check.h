@@ -21,5 +21,6 @@ void check_failed(struct checking *c, int r, const struct err *err, const char *
 /* Each is one part of the system; a new one goes into the list in cmd_check.c. */
 void check_kafka(struct checking *c);
 void check_postgres(struct checking *c);
+void check_registry(struct checking *c);
 
 #endif

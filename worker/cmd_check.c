@@ -9,8 +9,8 @@
 
 #define LINE_BYTES_MAX 4096
 
-/* What is asked, in this order. A schema registry would be one more. */
-static void (*const parts[])(struct checking *) = {check_kafka, check_postgres};
+/* What is asked, in this order. */
+static void (*const parts[])(struct checking *) = {check_kafka, check_postgres, check_registry};
 
 static void print_line(struct checking *c, bool ok, const char *what, const char *todo)
 {

@@ -10,6 +10,9 @@
 
 #include <curl/curl.h>
 
+/* What a registry answers without knowing any schema. */
+#define REGISTRY_PROBE "/schemas/types"
+
 struct registry_http {
 	const struct config *config;
 	size_t address; /* of registry.url: the one that answered last */

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #define FETCHES 8u
-#define PROBE "/schemas/types"
 /* Unlike Postgres, a registry has little to do when it comes back. */
 #define PROBE_PAUSE_US (5ll * 1000 * 1000)
 #define PATIENCE_US (10ll * 1000 * 1000)
@@ -346,7 +345,7 @@ static void start(struct registry *r)
 
 	/* One may still be under way from before another answer closed the breaker. */
 	if (!r->probe.easy && breaker_probe_due(&r->breaker, now_us(r)))
-		ask(r, &r->probe, PROBE);
+		ask(r, &r->probe, REGISTRY_PROBE);
 	for (size_t i = 0; i < FETCHES && r->breaker.state == BREAKER_CLOSED; i++)
 		if (!r->fetches[i].busy && schema_cache_take_wanted(r->cache, &ref))
 			fetch_start(r, &r->fetches[i], &ref);
