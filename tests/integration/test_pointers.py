@@ -1,11 +1,16 @@
 """Dead letters that a share group left without key and value: the read is still where it came from."""
 
 import random
+import sys
 
 import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient
-from conftest import create_topic, dead_letter, produce, read_key, wait_until
+from conftest import ROOT, create_topic, dead_letter, produce, read_key, wait_until
+
+sys.path.insert(0, str(ROOT / "tests" / "fixtures"))
+
+import programs  # noqa: E402
 
 GROUP = "readers"
 
@@ -96,3 +101,28 @@ def test_pointers_are_handed_over_and_followed_by_two_workers_once(new_worker, k
     assert [one.terminate() for one in running] == [0, 0]
     assert worker.run_until_idle(expect=[0]).stats["parked"] == 0
     worker.audit()
+
+
+def test_what_a_real_share_group_pointed_to_becomes_what_it_copied(new_worker, kafka, names, sql):
+    """Its pointers and its copies (tests/fixtures) are of the same records of `share.reads`."""
+    recorded = programs.load("share")
+    pointers = [record for record in recorded if record["topic"] == "dlq.pointers"]
+    copies = [record for record in recorded if record["topic"] == "dlq.copies"]
+    create_topic(kafka, "share.reads", 4)
+    create_topic(kafka, names.source, 1, retention_ms=-1)
+    produce(kafka, "share.reads", [{"key": copy["key"], "value": copy["value"], "partition": 3} for copy in copies])
+    worker = new_worker()
+
+    def take(records):
+        produce(kafka, names.source, [{field: record[field] for field in ("key", "value", "headers", "timestamp")} for record in records])
+        stats = worker.run_until_idle(expect=[0, 1]).stats
+        parked = worker.list(parked=True)
+        return stats, sorted((event["cause"], event["entry"]["record_key"] or "", str(event["entry"]["payload"])) for event in parked)
+
+    stats, parked = take(pointers)
+    assert (stats["intake"], stats["committed"]) == (6, 4) and [cause for cause, *_ in parked] == ["malformed"] * 2
+    again, parked_again = take(copies)
+    assert (again["duplicate"], again["committed"]) == (4, 0) and parked_again == sorted(parked * 2)
+    worker.audit()
+    admin = AdminClient(kafka.client_config())
+    admin.delete_topics(["share.reads"])["share.reads"].result(30)
