@@ -160,8 +160,11 @@ class Bench:
                 say(f"{part}: {connections} connections")
                 runs[part].append(self.insert_once(how, connections))
         for part, results in runs.items():
-            best = max(results, key=lambda result: result["rate"])
-            self.parts[part] = best | {"rate_by_connections": {r["connections"]: round(r["rate"]) for r in results}}
+            self.parts[part] = self.best(results)
+
+    def best(self, results):
+        best = max(results, key=lambda result: result["rate"])
+        return best | {"rate_by_connections": {r["connections"]: round(r["rate"]) for r in results}}
 
     def insert_once(self, how, connections):
         self.sql("TRUNCATE meter_read")
@@ -182,27 +185,34 @@ class Bench:
 
     # --- b and c ---
 
-    def drain(self, part, outcome, count):
-        say(f"{part}: {count:,} dead letters")
+    def drain(self, part, outcome, count, connections=1):
+        say(f"{part}: {count:,} dead letters, {connections} connections")
         self.dead_letter(part, count)
         if outcome == "committed":
             self.sql("TRUNCATE meter_read")
         self.settle_postgres()
-        output, took = self.measure([METER_DLQ, "run", "--until-idle", "-F", self.config(part)])
+        config = self.config(part, sink_connections=connections)
+        output, took = self.measure([METER_DLQ, "run", "--until-idle", "-F", config])
         stats = json.loads(output.splitlines()[-1])
         if (stats["intake"], stats[outcome]) != (count, count):
             raise BenchError(f"part {part}: not all {outcome}: {stats}")
         self.delete_topics(part)
-        return figures(count, took)
+        return figures(count, took | {"connections": connections})
+
+    def drain_each(self, part, outcome):
+        """With as many connections as a0 and a have in turn; the best one counts, as there."""
+        results = []
+        for connections in CONNECTIONS:
+            results.append(self.drain(f"{part}{connections}", outcome, self.options.reads, connections))
+            self.expect_table()
+        self.parts[part] = self.best(results)
 
     def drain_new(self):
         self.drain("warm-up", "committed", min(WARM_UP_READS, self.options.reads))
-        self.parts["b"] = self.drain("b", "committed", self.options.reads)
-        self.expect_table()
+        self.drain_each("b", "committed")
 
     def drain_committed(self):
-        self.parts["c"] = self.drain("c", "duplicate", self.options.reads)
-        self.expect_table()
+        self.drain_each("c", "duplicate")
 
     # --- e ---
 
