@@ -491,7 +491,7 @@ def test_config_says_where_each_value_comes_from_and_shows_no_secret(stage, tmp_
     assert told["poison.cap"] == ("7", "file", f"{file}:1")
     assert told["expire.after"] == ("3d", "environment", "METER_DLQ_EXPIRE_AFTER")
     assert told["batch.max.wait"] == ("200ms", "flag", "--batch-max-wait")
-    assert told["batch.max.records"] == ("5000", "default", None)
+    assert told["batch.max.records"] == ("10000", "default", None)
     assert told["kafka.isolation.level"] == ("read_committed", "fixed", None)
     assert told["kafka.sasl.password"] == ("********", "file", f"{file}:3")
     assert told["kafka.ssl.key.password"][0] == "********"

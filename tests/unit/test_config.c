@@ -92,7 +92,7 @@ Test(config, defaults_are_those_of_the_documentation)
 	cr_assert_eq(c.expire_after, 90 * CONFIG_DAY);
 	cr_assert_eq(c.live_max, 20000000);
 	cr_assert_eq(c.batch_records, 10000);
-	cr_assert_eq(c.batch_bytes, 4 * 1024 * 1024);
+	cr_assert_eq(c.batch_bytes, 8 * 1024 * 1024);
 	cr_assert_eq(c.batch_wait, 100000);
 	cr_assert_eq(c.sink_statement_records, 1000);
 	cr_assert_eq(c.sink_statement_timeout, 5 * CONFIG_SECOND);
