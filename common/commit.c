@@ -247,7 +247,7 @@ static void push_left(struct commit *c, struct sink_call call, uint8_t retries)
 	}
 }
 
-static void call_done(struct commit *c)
+static void call_done(struct commit *c, const struct sink_result *r)
 {
 	struct commit_work w = *top(c);
 	bool progress = count_passing(c, w.call) < w.call.n;
@@ -258,6 +258,12 @@ static void call_done(struct commit *c)
 			c->row_n = 0;
 	}
 	push_left(c, w.call, progress ? 0 : (uint8_t)(w.retries + 1));
+	/* Of one connection of several: is the server still there for the rest? */
+	if (r->backend_lost && c->depth) {
+		c->last = *r;
+		c->last.class = SQL_OUTAGE;
+		c->probing = true;
+	}
 }
 
 void commit_result(struct commit *c, const struct sink_result *r)
@@ -265,7 +271,7 @@ void commit_result(struct commit *c, const struct sink_result *r)
 	if (c->probing) {
 		probe_done(c, r);
 	} else if (r->class == SQL_OK) {
-		call_done(c);
+		call_done(c, r);
 	} else {
 		c->last = *r;
 		call_failed(c, r);

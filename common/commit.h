@@ -31,7 +31,7 @@ struct sink_call {
 struct sink_result {
 	enum sql_class class; /* SQL_OK: outcomes are set; INVALID: left for a later call */
 	char code[6];	      /* else: SQLSTATE, "" for a lost connection or a time-out of ours */
-	bool backend_lost;    /* the connection died under the call */
+	bool backend_lost;    /* a connection died under the call; some reads may be done */
 	char message[256];
 };
 

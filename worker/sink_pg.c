@@ -87,6 +87,7 @@ static struct sink_result take_parts(
 	struct sink_pg *s, struct arena *arena, struct outcome *outcomes)
 {
 	struct sink_result all = {.class = SQL_OK};
+	bool backend_lost = false;
 	size_t n = 0, failed = 0;
 
 	for (size_t i = 0; i < s->used; i++) {
@@ -95,12 +96,14 @@ static struct sink_result take_parts(
 
 		if (part.class != SQL_OK && !failed++)
 			all = part;
+		backend_lost |= part.backend_lost;
 		if (part.class != SQL_OK && s->used > 1)
 			memset(outcomes + n, 0, l->n * sizeof(*outcomes));
 		n += l->n;
 	}
 	if (failed < s->used)
 		all.class = SQL_OK;
+	all.backend_lost = backend_lost;
 	s->used = 0;
 	return all;
 }

@@ -97,7 +97,8 @@ int resolve(struct loop *l, struct err *err)
 	if (r || !(schemas || originals))
 		return r;
 	l->wanted_us = 0;
-	replay_go_on(l);
+	if (schemas)
+		replay_go_on(l);
 	if (!l->waiting.n)
 		return 0;
 	l->waiting.n = 0;

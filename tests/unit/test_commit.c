@@ -275,6 +275,38 @@ static enum commit_verdict run_row(
 	return run(&s, outcomes);
 }
 
+Test(commit, a_backend_lost_by_a_part_of_a_call_is_asked_after_before_the_rest_is_sent)
+{
+	CLEANUP(arena_free) struct arena arena = {0};
+	struct outcome outcomes[4];
+	struct sink_result part = error("57P02", true), recovering = error("57P03", false);
+	const struct sink_result ok = {.class = SQL_OK};
+	struct sink_call call;
+	struct commit c;
+
+	part.class = SQL_OK;
+	commit_init(&c, &arena, outcomes, 4);
+	cr_assert(commit_next(&c, &call));
+	outcomes[0].kind = outcomes[1].kind = OUTCOME_COMMITTED;
+	commit_result(&c, &part);
+	cr_assert(commit_next(&c, &call));
+	cr_assert_eq(call.kind, SINK_PROBE);
+	commit_result(&c, &recovering);
+	cr_assert(commit_next(&c, &call));
+	cr_assert_eq(call.kind, SINK_PROBE, "it comes back");
+	commit_result(&c, &ok);
+	for (size_t i = 2; i < 4; i++) {
+		cr_assert(commit_next(&c, &call));
+		cr_assert_eq(call.from, i);
+		cr_assert_eq(call.n, 1);
+		outcomes[i].kind = OUTCOME_COMMITTED;
+		commit_result(&c, &ok);
+	}
+	cr_assert_not(commit_next(&c, &call));
+	cr_assert_eq(c.verdict, COMMIT_DONE);
+	commit_free(&c);
+}
+
 Test(commit, twenty_reads_in_a_row_may_fail_alone_with_an_outage_class)
 {
 	char outcomes[128];
