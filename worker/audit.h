@@ -171,9 +171,6 @@ MUST_CHECK int audit_rows_send(struct audit *a, struct audit_batch *b, struct er
 /* Sets row of all in a batch that was sent. */
 MUST_CHECK int audit_rows_take(struct audit *a, struct audit_batch *b, struct err *err);
 
-/* The dead letter in a message of a source: in the arena and borrowed from m. */
-struct dead_letter audit_dead_letter(
-	const struct audit *a, struct arena *arena, const struct log_message *m);
 /* dead_letter_decode; ERR_UNREACHABLE where its schema is away. */
 MUST_CHECK int audit_decode(const struct audit *a, struct arena *arena, const struct dead_letter *d,
 	struct decoded *ret, struct err *err);

@@ -5,6 +5,7 @@
  * it was committed meanwhile its replay is a duplicate. So this may be done twice.
  */
 #include "audit.h"
+#include "incoming.h"
 #include "kafka_producer.h"
 
 #include <stdlib.h>
@@ -72,7 +73,8 @@ static int requeue(
 	if (m->topic == TOPIC_DLQ)
 		r = dead_letter_of_entry(m, &d, err);
 	else
-		d = audit_dead_letter(p->audit, &p->arena, m);
+		d = incoming_dead_letter(&p->arena, p->audit->in.kafka.topics, m,
+			clock_now_us(p->audit->in.reader.clock));
 	if (!r)
 		r = audit_decode(p->audit, &p->arena, &d, &decoded, err);
 	if (!r)

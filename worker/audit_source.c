@@ -1,5 +1,6 @@
 #include "audit.h"
 #include "framing.h"
+#include "incoming.h"
 #include "key.h"
 
 struct walk {
@@ -9,54 +10,18 @@ struct walk {
 	struct arena arena; /* of one dead letter */
 };
 
-struct dead_letter audit_dead_letter(
-	const struct audit *a, struct arena *arena, const struct log_message *m)
-{
-	int64_t now_us = clock_now_us(a->in.reader.clock);
-	struct dead_letter d = {
-		.at = {slice_str(a->in.kafka.topics[m->topic]), m->partition, m->offset},
-		.seen_us = dead_letter_seen_us(m->timestamp_ms, now_us),
-		.key = m->key,
-		.payload = m->value};
-
-	d.headers = headers_encode(arena, m->headers, m->n_headers, &d.headers_cut);
-	return d;
-}
-
-/* As in take.c, but waiting. */
-static int follow(const struct audit *a, struct arena *arena, const struct dead_letter *pointer,
-	struct decoded *ret, struct err *err)
+static int await_original(
+	const struct audit *a, const struct origin *of, int64_t until_us, struct err *err)
 {
 	struct log *log = a->in.log;
-	int64_t until_us = clock_steady_us(a->in.reader.clock) + a->in.reader.patience_us;
-	enum log_original state;
-	struct log_message m;
-	struct dead_letter d;
-	const char *why;
 	bool news;
-	int r = 0;
 
-	while (!r &&
-		(state = log->ops->original(log, &ret->record.origin, &m, &why)) == ORIGINAL_AWAY) {
-		if (clock_steady_us(a->in.reader.clock) > until_us)
-			return err_set(err, ERR_UNREACHABLE,
-				"%.*s partition %d offset %lld, to which a dead letter points, "
-				"does "
-				"not come",
-				SLICE_FMT(ret->record.origin.topic), ret->record.origin.partition,
-				(long long)ret->record.origin.offset);
-		r = log->ops->fetch_originals(log, 100, &news, err);
-	}
-	if (r)
-		return r;
-	if (state == ORIGINAL_GONE) {
-		dead_letter_gone(arena, why, ret);
-		return 0;
-	}
-	d = dead_letter_fetched(arena, pointer, arena_dup(arena, m.key), arena_dup(arena, m.value),
-		m.headers, m.n_headers);
-	dead_letter_decode(arena, &a->in.decode, &d, d.seen_us, ret);
-	return 0;
+	if (clock_steady_us(a->in.reader.clock) > until_us)
+		return err_set(err, ERR_UNREACHABLE,
+			"%.*s partition %d offset %lld, to which a dead letter points, does not "
+			"come",
+			SLICE_FMT(of->topic), of->partition, (long long)of->offset);
+	return log->ops->fetch_originals(log, 100, &news, err);
 }
 
 int audit_decode(const struct audit *a, struct arena *arena, const struct dead_letter *d,
@@ -64,10 +29,11 @@ int audit_decode(const struct audit *a, struct arena *arena, const struct dead_l
 {
 	char schema[SCHEMA_REF_TEXT_BYTES] = "its schema";
 	struct framing framing;
-	int r;
+	int64_t until_us = clock_steady_us(a->in.reader.clock) + a->in.reader.patience_us;
+	int r = 0;
 
-	dead_letter_decode(arena, &a->in.decode, d, d->seen_us, ret);
-	r = ret->pointer ? follow(a, arena, d, ret, err) : 0;
+	while (!r && !incoming_decode(arena, &a->in.decode, a->in.log, d, d->seen_us, ret))
+		r = await_original(a, &ret->record.origin, until_us, err);
 	if (r || !ret->wait)
 		return r;
 	if (!framing_detect(d->headers, d->payload, &framing))
@@ -103,7 +69,8 @@ static int take(void *arg, const struct log_message *m, struct err *err)
 	int r;
 
 	arena_reset(&w->arena);
-	d = audit_dead_letter(a, &w->arena, m);
+	d = incoming_dead_letter(
+		&w->arena, a->in.kafka.topics, m, clock_now_us(a->in.reader.clock));
 	r = audit_decode(a, &w->arena, &d, &decoded, err);
 	if (r)
 		return r;

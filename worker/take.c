@@ -1,6 +1,7 @@
 /* take.c: from dead letters and due entries to the next batch. */
 #include "dialect.h"
 #include "framing.h"
+#include "incoming.h"
 #include "key.h"
 #include "loop_state.h"
 
@@ -148,31 +149,6 @@ static void put_merged(struct loop *l, struct owned *o, const struct decoded *d,
 	ticket_to_record(&item->merge.ticket, item->record);
 }
 
-/* False: the original is not there yet. */
-static bool follow(
-	struct loop *l, const struct dead_letter *pointer, int64_t now_us, struct decoded *decoded)
-{
-	struct arena *a = &l->next->arena;
-	struct log_message m;
-	struct dead_letter d;
-	const char *why;
-
-	switch (l->log->ops->original(l->log, &decoded->record.origin, &m, &why)) {
-	case ORIGINAL_FOUND:
-		d = dead_letter_fetched(a, pointer, arena_dup(a, m.key), arena_dup(a, m.value),
-			m.headers, m.n_headers);
-		dead_letter_decode(a, &l->decode, &d, now_us, decoded);
-		l->next->bytes += m.key.n + m.value.n;
-		return true;
-	case ORIGINAL_GONE:
-		dead_letter_gone(a, why, decoded);
-		return true;
-	case ORIGINAL_AWAY:
-		break;
-	}
-	return false;
-}
-
 /* Takes one dead letter in; where that waits, nothing has changed. */
 static enum taken take_dead_letter(struct loop *l, const struct dead_letter *d, int64_t now_us)
 {
@@ -185,11 +161,11 @@ static enum taken take_dead_letter(struct loop *l, const struct dead_letter *d, 
 	int64_t *taken;
 	int32_t partition;
 
-	dead_letter_decode(&l->next->arena, &l->decode, d, now_us, &decoded);
-	if (decoded.pointer && !follow(l, d, now_us, &decoded))
+	if (!incoming_decode(&l->next->arena, &l->decode, l->log, d, now_us, &decoded) ||
+		decoded.wait)
 		return WAITS_TO_RESOLVE;
-	if (decoded.wait)
-		return WAITS_TO_RESOLVE;
+	if (slice_is_null(d->payload)) /* a pointer's original */
+		l->next->bytes += decoded.record.payload.n;
 	partition = hash_partition(decoded.record.idempotency_key, l->config->partitions);
 	o = l->owned[partition];
 	if (!o || !o->assigned) {
@@ -217,19 +193,6 @@ static enum taken take_dead_letter(struct loop *l, const struct dead_letter *d, 
 	return TAKEN;
 }
 
-static struct dead_letter dead_letter_of_message(
-	struct loop *l, const struct log_message *m, int64_t now_us)
-{
-	struct dead_letter d = {
-		.at = {slice_str(l->config->topics[m->topic]), m->partition, m->offset},
-		.seen_us = dead_letter_seen_us(m->timestamp_ms, now_us),
-		.key = m->key,
-		.payload = m->value};
-
-	d.headers = headers_encode(&l->next->arena, m->headers, m->n_headers, &d.headers_cut);
-	return d;
-}
-
 /* An inbox record holds a dead letter; what is no inbox record is a (malformed) one itself. */
 static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now_us,
 	struct dead_letter *ret, struct err *err)
@@ -241,7 +204,7 @@ static int unwrap_inbox(struct loop *l, const struct log_message *m, int64_t now
 		struct record_place at = loop_place(l, m);
 
 		loop_report_at(l, 'W', "inbox-foreign", &at, "%s; it is parked", err->text);
-		*ret = dead_letter_of_message(l, m, now_us);
+		*ret = incoming_dead_letter(&l->next->arena, l->config->topics, m, now_us);
 		return 0;
 	}
 	if (r)
@@ -258,7 +221,7 @@ static int take_message(struct loop *l, const struct log_message *m, int64_t now
 	int r;
 
 	if (m->topic != TOPIC_INBOX) {
-		d = dead_letter_of_message(l, m, now_us);
+		d = incoming_dead_letter(&l->next->arena, l->config->topics, m, now_us);
 		*ret = take_dead_letter(l, &d, now_us);
 		l->next->stats.intake += *ret == TAKEN;
 		return 0;
