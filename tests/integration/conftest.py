@@ -359,7 +359,12 @@ def wait_drained(kafka, names, timeout=60):
     """Until every dead letter is taken in and no entry is live."""
 
     def drained():
-        return not reader.lag(kafka.client_config(), names.group, names.source) and not read_state(kafka, names).live
+        config = kafka.client_config()
+        return (
+            not reader.lag(config, names.group, names.source)
+            and not reader.records_ahead(config, names.group, names.inbox)
+            and not read_state(kafka, names).live
+        )
 
     wait_until(drained, timeout, "the queue to drain", interval=0.5)
 

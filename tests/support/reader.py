@@ -64,15 +64,28 @@ def watermarks(config, topic, isolation="read_uncommitted"):
         consumer.close()
 
 
-def lag(config, group, topic):
-    """Records of the topic that the group has not passed."""
-    ends = watermarks(config, topic)
+def committed_offsets(config, group, topic, partitions):
+    """By partition; below 0 where there is none."""
     consumer = Consumer(config | {"group.id": group})
     try:
-        committed = consumer.committed([TopicPartition(topic, p) for p in ends], timeout=10)
+        committed = consumer.committed([TopicPartition(topic, p) for p in partitions], timeout=10)
     finally:
         consumer.close()
-    return sum(ends[c.partition][1] - max(c.offset, ends[c.partition][0]) for c in committed)
+    return {c.partition: c.offset for c in committed}
+
+
+def lag(config, group, topic):
+    """Offsets of the topic that the group has not passed, those of markers included."""
+    ends = watermarks(config, topic)
+    committed = committed_offsets(config, group, topic, ends)
+    return sum(high - max(committed[p], low) for p, (low, high) in ends.items())
+
+
+def records_ahead(config, group, topic):
+    """Records of the topic that the group has not passed."""
+    records = read_topic(config, topic)
+    committed = committed_offsets(config, group, topic, watermarks(config, topic))
+    return [r for r in records if r.offset() >= committed[r.partition()]]
 
 
 def read_topic(config, topic, isolation="read_committed", timeout=60):
