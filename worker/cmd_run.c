@@ -159,6 +159,7 @@ static int start_loop(struct worker *w, struct err *err)
 	metrics_init(&w->metrics, (size_t)w->rules.partitions);
 	metrics_set(&w->metrics, METRIC_PROCESS_START, 0, (uint64_t)w->started_us);
 	publisher_init(&w->publisher, &w->metrics, clock_system());
+	publish(&w->publisher, w->loop, w->log);
 	return start_http(w, err);
 }
 

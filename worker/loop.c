@@ -467,6 +467,8 @@ struct loop_view loop_view(const struct loop *l)
 {
 	return (struct loop_view){.not_ready = not_ready(l),
 		.sink_away = l->breaker.state != BREAKER_CLOSED && l->breaker.failures,
+		.schemas_away = l->schemas->ops->away_since_us(l->schemas) != 0,
+		.waiting = l->waiting.n,
 		.restoring = l->joined && !l->restored,
 		.restore_read = l->restore_read,
 		.restore_left = l->restore_left,

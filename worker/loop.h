@@ -87,6 +87,8 @@ enum {
 struct loop_view {
 	unsigned not_ready; /* 0: ready */
 	bool sink_away;	    /* Postgres was asked and did not answer as it must */
+	bool schemas_away;  /* so was the registry */
+	size_t waiting;	    /* partitions that wait for a schema or an original */
 	bool restoring;
 	uint64_t restore_read, restore_left; /* records since start, and still to read now */
 	int64_t restore_us;		     /* how long the last one took */

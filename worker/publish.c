@@ -119,6 +119,8 @@ static void publish_view(struct metrics *m, const struct loop_view *v)
 	metrics_set(m, METRIC_SINK_UP, 0, !v->sink_away);
 	metrics_set(m, METRIC_BREAKER_OPEN, 0, v->sink_away);
 	metrics_set(m, METRIC_CONTRACT_MISSING, 0, (v->not_ready & CONTRACT_MISSING) != 0);
+	metrics_set(m, METRIC_REGISTRY_UP, 0, !v->schemas_away);
+	metrics_set(m, METRIC_WAITING, 0, v->waiting);
 	metrics_set(m, METRIC_RESTORING, 0, v->restoring);
 	metrics_set(m, METRIC_RESTORE_READ, 0, v->restore_read);
 	metrics_set(m, METRIC_RESTORE_LEFT, 0, v->restore_left);

@@ -280,8 +280,11 @@ def test_while_the_registry_is_away_only_what_needs_a_new_schema_waits_and_all_g
     assert not set(map(read_key, [*range(20, 40), *range(70, 80)])) & set(amounts(sql))
     metrics = running.metrics()
     assert (metrics["meter_dlq_ready"], metrics["meter_dlq_sink_up"]) == (1, 1)
+    assert (metrics["meter_dlq_registry_up"], metrics["meter_dlq_waiting_partitions"]) == (0, 1)
     registry.start()
     wait_until(lambda: len(amounts(sql)) == 80, what="all")
+    metrics = running.metrics()
+    assert (metrics["meter_dlq_registry_up"], metrics["meter_dlq_waiting_partitions"]) == (1, 0)
     wait_drained(kafka, names)
     assert running.terminate() == 0
     assert running.count_log('"registry-away"') == 1 and running.count_log('"registry-up"') == 1
