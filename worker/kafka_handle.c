@@ -262,6 +262,27 @@ void kafka_handle_serve(struct kafka_handle *h)
 		rd_kafka_poll(h->rk, 0);
 }
 
+/* rd_kafka_query_watermark_offsets does the same, but heeds no time-out once its requests are sent
+ * (rdkafka.c). */
+rd_kafka_resp_err_t kafka_list_offset(struct kafka_handle *h, const char *topic, int32_t partition,
+	int64_t which, int timeout_ms, int64_t *ret)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_t *place =
+		rd_kafka_topic_partition_list_add(list, topic, partition);
+	rd_kafka_resp_err_t code;
+
+	place->offset = which;
+	code = rd_kafka_offsets_for_times(h->rk, list, timeout_ms > 1 ? timeout_ms : 1);
+	if (!code)
+		code = place->err;
+	*ret = place->offset;
+	rd_kafka_topic_partition_list_destroy(list);
+	if (!code && *ret < 0 && *ret != RD_KAFKA_OFFSET_END)
+		code = RD_KAFKA_RESP_ERR__NO_OFFSET;
+	return code;
+}
+
 int kafka_heartbeat_ms(const struct kafka_log_config *config)
 {
 	int ms = config->session_timeout_ms / 5;

@@ -68,6 +68,13 @@ void kafka_handle_close(struct kafka_handle *h);
 /* Serves errors and logs of a handle that is not the group's. A closed one is fine. */
 void kafka_handle_serve(struct kafka_handle *h);
 
+/*
+ * which: a time in ms, or RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END, in ListOffsets the
+ * "time" of the first and the next record. *ret: RD_KAFKA_OFFSET_END where no record is that late.
+ */
+MUST_CHECK rd_kafka_resp_err_t kafka_list_offset(struct kafka_handle *h, const char *topic,
+	int32_t partition, int64_t which, int timeout_ms, int64_t *ret);
+
 /* The number of the topic of that name, -1 for none of ours. */
 int kafka_topic_number(const struct kafka_log_config *config, const char *name);
 

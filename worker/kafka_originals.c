@@ -6,13 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Beyond these the least recently used ones go that are known. */
+/* Beyond these some go, see make_room. */
 #define ORIGINALS 2048
 #define ORIGINALS_BYTES ((size_t)16 * 1024 * 1024)
 /* Reading over this many records costs less than a new position. */
 #define GAP_RECORDS 2000
 #define POP_RECORDS 256
+/* Of a partition that could not be read. */
 #define PAUSE_US (5ll * 1000 * 1000)
+/* How long a partition may give nothing while others wait, and while none does. */
+#define STALL_US (5ll * 1000 * 1000)
+#define STALL_ALONE_US (30ll * 1000 * 1000)
 
 enum state { WANTED, BEING_READ, FOUND, GONE };
 
@@ -21,59 +25,87 @@ struct kafka_original {
 	int32_t partition;
 	int64_t offset;
 	enum state state;
-	uint64_t used;
-	struct arena arena; /* FOUND: its headers */
+	uint64_t used;		/* the clock; WANTED: when it was asked for or tried last */
+	int64_t pause_until_us; /* WANTED: steady; the same in all of a partition */
+	size_t bytes;		/* all that it takes */
+	void *block;		/* FOUND: what message points to; GONE: why, in words */
 	struct log_message message;
-	char why[160]; /* GONE */
 };
 
-static size_t bytes_of(const struct kafka_original *w)
+static int64_t now_us(void)
 {
-	return w->message.key.n + w->message.value.n;
+	return clock_steady_us(clock_system());
 }
 
 static void drop(struct kafka_originals *o, size_t i)
 {
 	struct kafka_original *w = o->v[i];
 
-	o->bytes -= bytes_of(w);
-	if (w->message.owner)
-		rd_kafka_message_destroy(w->message.owner);
-	arena_free(&w->arena);
+	o->bytes -= w->bytes;
+	free(w->block);
 	free(w->topic);
 	free(w);
 	o->v[i] = o->v[--o->n];
 }
 
-/* The known one that was used least recently; n: none. */
-static size_t oldest_known(const struct kafka_originals *o)
+/* The known one that was used least recently, else one that has to pause; n: none. */
+static size_t dispensable(const struct kafka_originals *o)
 {
-	size_t best = o->n;
+	size_t known = o->n, paused = o->n;
+	int64_t now = now_us();
 
-	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i]->state >= FOUND && (best == o->n || o->v[i]->used < o->v[best]->used))
-			best = i;
-	return best;
+	for (size_t i = 0; i < o->n; i++) {
+		const struct kafka_original *w = o->v[i];
+		size_t *best = w->state >= FOUND ? &known : &paused;
+
+		if (w->state < FOUND && (w->state != WANTED || w->pause_until_us <= now))
+			continue;
+		if (*best == o->n || w->used < o->v[*best]->used)
+			*best = i;
+	}
+	return known < o->n ? known : paused;
 }
 
-static bool is_full(const struct kafka_originals *o)
+static bool is_heavy(const struct kafka_originals *o)
 {
-	return o->n >= ORIGINALS || o->bytes > ORIGINALS_BYTES;
+	return o->bytes > ORIGINALS_BYTES;
 }
 
-static void make_room(struct kafka_originals *o)
+/* Fewer than max, and not heavy, where that can be; else those that cannot be read would keep out
+ * all others. */
+static bool make_room(struct kafka_originals *o, size_t max)
 {
-	for (size_t i; is_full(o) && (i = oldest_known(o)) < o->n;)
-		drop(o, i);
+	for (size_t i; o->n >= max || is_heavy(o); drop(o, i)) {
+		i = dispensable(o);
+		if (i == o->n)
+			return false;
+		if (o->v[i]->state == WANTED && !o->ask_again_us)
+			o->ask_again_us = now_us() + PAUSE_US;
+	}
+	return true;
+}
+
+static bool same_partition(const struct kafka_original *w, struct slice topic, int32_t partition)
+{
+	return w->partition == partition && slice_eq(slice_str(w->topic), topic);
 }
 
 static struct kafka_original *lookup(const struct kafka_originals *o, const struct origin *place)
 {
 	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i]->offset == place->offset && o->v[i]->partition == place->partition &&
-			slice_eq(slice_str(o->v[i]->topic), place->topic))
+		if (o->v[i]->offset == place->offset &&
+			same_partition(o->v[i], place->topic, place->partition))
 			return o->v[i];
 	return NULL;
+}
+
+static int64_t pause_of(const struct kafka_originals *o, const struct origin *place)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (o->v[i]->state == WANTED &&
+			same_partition(o->v[i], place->topic, place->partition))
+			return o->v[i]->pause_until_us;
+	return 0;
 }
 
 static struct kafka_original *want(struct kafka_originals *o, const struct origin *place)
@@ -84,16 +116,29 @@ static struct kafka_original *want(struct kafka_originals *o, const struct origi
 	memcpy(w->topic, place->topic.p, place->topic.n);
 	w->partition = place->partition;
 	w->offset = place->offset;
+	w->used = ++o->clock;
+	w->pause_until_us = pause_of(o, place);
+	w->bytes = sizeof(*w) + place->topic.n + 1;
+	o->bytes += w->bytes;
 	o->v = mem_realloc(o->v, (o->n + 1) * sizeof(*o->v));
 	return o->v[o->n++] = w;
 }
 
+/* Takes the block. */
+static void know(struct kafka_originals *o, struct kafka_original *w, enum state state, void *block,
+	size_t bytes)
+{
+	w->state = state;
+	w->used = ++o->clock;
+	w->block = block;
+	w->bytes += bytes;
+	o->bytes += bytes;
+	o->news = true;
+}
+
 static void gone(struct kafka_originals *o, struct kafka_original *w, const char *why)
 {
-	w->state = GONE;
-	w->used = ++o->clock;
-	snprintf(w->why, sizeof(w->why), "%s", why);
-	o->news = true;
+	know(o, w, GONE, mem_strdup(why), strlen(why) + 1);
 }
 
 enum log_original kafka_originals_find(struct kafka_originals *o, const struct origin *place,
@@ -106,17 +151,19 @@ enum log_original kafka_originals_find(struct kafka_originals *o, const struct o
 		return ORIGINAL_GONE;
 	}
 	if (!w) {
-		make_room(o);
-		if (is_full(o)) /* of others that are still to come */
+		if (!make_room(o, ORIGINALS)) /* of others that are still to come */
 			return ORIGINAL_AWAY;
 		w = want(o, place);
 	}
 	if (w->state < FOUND)
 		return ORIGINAL_AWAY;
 	w->used = ++o->clock;
+	if (w->state == GONE) {
+		*ret_why = w->block;
+		return ORIGINAL_GONE;
+	}
 	*ret = w->message;
-	*ret_why = w->why;
-	return w->state == FOUND ? ORIGINAL_FOUND : ORIGINAL_GONE;
+	return ORIGINAL_FOUND;
 }
 
 /* --- reading --- */
@@ -154,8 +201,11 @@ static struct kafka_original *next_read(const struct kafka_originals *o)
 	return best;
 }
 
-static void stop(struct kafka_originals *o)
+/* What is being read is wanted again, behind all others. */
+static void stop(struct kafka_originals *o, int64_t pause_us)
 {
+	int64_t until = pause_us ? now_us() + pause_us : 0;
+
 	if (!o->topic)
 		return;
 	if (o->started)
@@ -164,30 +214,50 @@ static void stop(struct kafka_originals *o)
 	o->topic = NULL;
 	o->started = false;
 	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i]->state == BEING_READ)
+		if (o->v[i]->state == BEING_READ) {
 			o->v[i]->state = WANTED;
+			o->v[i]->used = ++o->clock;
+			o->v[i]->pause_until_us = until;
+		}
 }
 
-/* All that are being read, below an offset. */
-static void gone_below(struct kafka_originals *o, int64_t offset, const char *why)
+/* All that are being read, from an offset on and below another. */
+static void gone_between(struct kafka_originals *o, int64_t from, int64_t to, const char *why)
 {
 	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i]->state == BEING_READ && o->v[i]->offset < offset)
+		if (o->v[i]->state == BEING_READ && o->v[i]->offset >= from && o->v[i]->offset < to)
 			gone(o, o->v[i], why);
 }
 
-/* Begins, or goes on, at the first that is being read. */
+/* Begins, or goes on, at the first that is being read. What is queued is outdated by the stop. */
 static void seek(struct kafka_originals *o)
 {
 	if (o->started)
 		rd_kafka_consume_stop(o->topic, o->partition);
 	o->started = true;
 	o->next = next_read(o)->offset;
+	o->heard_us = now_us();
 	rd_kafka_consume_start_queue(o->topic, o->partition, o->next, o->queue);
 }
 
-/* Whether the partition exists: librdkafka is silent about one that never comes to be. */
-static rd_kafka_resp_err_t look(const struct kafka_originals *o)
+static rd_kafka_resp_err_t partition_error(
+	const struct rd_kafka_metadata_topic *topic, int32_t partition)
+{
+	for (int i = 0; i < topic->partition_cnt; i++) {
+		const rd_kafka_metadata_partition_t *p = &topic->partitions[i];
+
+		if (p->id != partition)
+			continue;
+		if (p->leader >= 0)
+			return RD_KAFKA_RESP_ERR_NO_ERROR;
+		return p->err ? p->err : RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+	}
+	return RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
+/* Whether the partition exists: librdkafka is silent about one that never comes to be, and about
+ * one without a leader. */
+static rd_kafka_resp_err_t look(struct kafka_originals *o)
 {
 	const struct rd_kafka_metadata *md;
 	rd_kafka_resp_err_t code = rd_kafka_metadata(o->handle.rk, 0, o->topic, &md, KAFKA_TURN_MS);
@@ -195,119 +265,181 @@ static rd_kafka_resp_err_t look(const struct kafka_originals *o)
 	if (code)
 		return code;
 	code = md->topic_cnt == 1 ? md->topics[0].err : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
-	if (!code && o->partition >= md->topics[0].partition_cnt)
-		code = RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+	if (!code)
+		code = partition_error(&md->topics[0], o->partition);
 	rd_kafka_metadata_destroy(md);
+	if (code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+		code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
+		code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART) {
+		gone_between(o, 0, INT64_MAX, "there is no such topic or partition");
+		code = RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
 	return code;
 }
 
-/* What is wrong with the partition as a whole. */
-static void trouble(struct kafka_originals *o, rd_kafka_resp_err_t code)
+/*
+ * What is outside of the log cannot be read. An end as fetching tells it is not believed: it may
+ * be older than the wish, and a new leader's high watermark lags; ListOffsets is refused for as
+ * long as it does (KIP-207).
+ */
+static rd_kafka_resp_err_t look_at_bounds(struct kafka_originals *o, int64_t until_us)
 {
-	int64_t pause_us = PAUSE_US;
+	const char *topic = rd_kafka_topic_name(o->topic);
+	int64_t low, high;
+	rd_kafka_resp_err_t code = kafka_list_offset(&o->handle, topic, o->partition,
+		RD_KAFKA_OFFSET_BEGINNING, (int)((until_us - now_us()) / 1000), &low);
 
-	switch ((int)code) {
-	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-		gone_below(o, INT64_MAX, "there is no such topic or partition");
-		pause_us = 0;
-		break;
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		kafka_report(o->handle.shared, 'W',
-			"topic %s, to which dead letters point, may not be read: grant Read on it",
-			rd_kafka_topic_name(o->topic));
-		break;
-	default:
-		kafka_report(o->handle.shared, 'W', "topic %s, to which dead letters point: %s",
-			rd_kafka_topic_name(o->topic), rd_kafka_err2str(code));
-		break;
-	}
-	o->pause_until_us = clock_steady_us(clock_system()) + pause_us;
-	stop(o);
+	if (!code)
+		code = kafka_list_offset(&o->handle, topic, o->partition, RD_KAFKA_OFFSET_END,
+			(int)((until_us - now_us()) / 1000), &high);
+	if (code)
+		return code;
+	gone_between(o, 0, low, "the partition no longer holds it");
+	gone_between(o, high, INT64_MAX, "the partition ends before it");
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Those of the partition that are wanted, from an offset on, are being read from now on. */
-static void take_up(struct kafka_originals *o, int64_t from)
+/* What is wrong with the partition as a whole. With ACLs Kafka says of a topic that does not exist,
+ * too, that it may not be read: to wait would be for ever. */
+static void trouble(struct kafka_originals *o, rd_kafka_resp_err_t code)
 {
+	const char *topic = rd_kafka_topic_name(o->topic);
+	char why[384]; /* a name has 249 at most */
+
+	if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+		snprintf(why, sizeof(why),
+			"topic %s may not be read: grant Read on it and rewind the dead-letter "
+			"topic",
+			topic);
+		kafka_report(o->handle.shared, 'W', "dead letters point to it: %s", why);
+		gone_between(o, 0, INT64_MAX, why);
+	} else {
+		kafka_report(o->handle.shared, 'W',
+			"%s [%d], to which dead letters point, cannot be read for now: %s", topic,
+			o->partition, rd_kafka_err2str(code));
+	}
+	stop(o, PAUSE_US);
+}
+
+/* The wanted one that waits longest and need not pause; NULL: none. */
+static const struct kafka_original *first_wanted(const struct kafka_originals *o)
+{
+	const struct kafka_original *best = NULL;
+	int64_t now = now_us();
+
 	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i]->state == WANTED && o->v[i]->partition == o->partition &&
-			o->v[i]->offset >= from &&
-			strcmp(o->v[i]->topic, rd_kafka_topic_name(o->topic)) == 0)
+		if (o->v[i]->state == WANTED && o->v[i]->pause_until_us <= now &&
+			(!best || o->v[i]->used < best->used))
+			best = o->v[i];
+	return best;
+}
+
+static void take_up(struct kafka_originals *o, const struct kafka_original *first)
+{
+	o->topic = rd_kafka_topic_new(o->handle.rk, first->topic, NULL);
+	o->partition = first->partition;
+	for (size_t i = 0; i < o->n; i++)
+		if (o->v[i]->state == WANTED &&
+			same_partition(o->v[i], slice_str(first->topic), first->partition))
 			o->v[i]->state = BEING_READ;
 }
 
-/* All of them are read: goes on with the next ones in the partition, or gives it up. */
-static void go_on(struct kafka_originals *o)
-{
-	const struct kafka_original *next;
-
-	take_up(o, o->next);
-	next = next_read(o);
-	if (!next || next->offset - o->next > GAP_RECORDS)
-		stop(o);
-}
-
+/* All that are wanted now of one partition. What is wanted later waits for the next start: an end
+ * of the partition that is queued by then says nothing of it. */
 static void start(struct kafka_originals *o)
 {
-	const struct kafka_original *first = NULL;
+	const struct kafka_original *first = first_wanted(o);
+	int64_t begun = now_us();
 	rd_kafka_resp_err_t code;
 
-	for (size_t i = 0; i < o->n && !first; i++)
-		if (o->v[i]->state == WANTED)
-			first = o->v[i];
 	if (!first)
 		return;
-	o->topic = rd_kafka_topic_new(o->handle.rk, first->topic, NULL);
-	o->partition = first->partition;
-	take_up(o, 0);
+	take_up(o, first);
 	code = look(o);
-	if (code)
+	if (!code && next_read(o))
+		code = look_at_bounds(o, begun + KAFKA_TURN_MS * 1000);
+	if (code) {
 		trouble(o, code);
-	else
+		o->pause_until_us = 2 * now_us() - begun; /* others get half of the time */
+	} else if (next_read(o)) {
 		seek(o);
+	} else {
+		stop(o, 0);
+	}
+}
+
+/* --- what comes --- */
+
+static uint8_t *move(uint8_t *to, struct slice *s)
+{
+	if (slice_is_null(*s))
+		return to;
+	if (s->n)
+		memcpy(to, s->p, s->n);
+	s->p = to;
+	return to + s->n;
+}
+
+/* Makes *m point into one new block. A message of librdkafka's would keep a whole response. */
+static void *copy_message(struct log_message *m, size_t *ret_n)
+{
+	size_t n = m->n_headers * sizeof(*m->headers), total = n + m->key.n + m->value.n;
+	struct header *headers;
+	uint8_t *to;
+
+	for (size_t i = 0; i < m->n_headers; i++)
+		total += m->headers[i].key.n + m->headers[i].value.n;
+	headers = mem_zalloc(total);
+	if (n)
+		memcpy(headers, m->headers, n);
+	m->headers = headers;
+	to = move(move((uint8_t *)headers + n, &m->key), &m->value);
+	for (size_t i = 0; i < m->n_headers; i++)
+		to = move(move(to, &headers[i].key), &headers[i].value);
+	*ret_n = total;
+	return headers;
+}
+
+static void found(struct kafka_originals *o, struct kafka_original *w, rd_kafka_message_t *m)
+{
+	size_t n;
+	void *block;
+
+	w->message = (struct log_message){.partition = m->partition,
+		.offset = m->offset,
+		.timestamp_ms = rd_kafka_message_timestamp(m, NULL),
+		.key = slice_of(m->key, m->key_len),
+		.value = slice_of(m->payload, m->len)};
+	kafka_message_headers(o->handle.shared, &o->scratch, m, &w->message);
+	block = copy_message(&w->message, &n);
+	know(o, w, FOUND, block, n);
+	arena_reset(&o->scratch);
 }
 
 static void take_record(struct kafka_originals *o, rd_kafka_message_t *m)
 {
 	struct kafka_original *w;
 
-	if (m->offset < o->next) {
-		rd_kafka_message_destroy(m);
+	if (m->offset < o->next)
 		return;
-	}
 	o->next = m->offset + 1;
-	gone_below(o, m->offset, "there is no record any more");
+	o->heard_us = now_us();
+	gone_between(o, 0, m->offset, "there is no record any more");
 	w = next_read(o);
-	if (!w || w->offset != m->offset) {
-		rd_kafka_message_destroy(m);
-		return;
-	}
-	w->message = (struct log_message){.partition = m->partition,
-		.offset = m->offset,
-		.timestamp_ms = rd_kafka_message_timestamp(m, NULL),
-		.key = slice_of(m->key, m->key_len),
-		.value = slice_of(m->payload, m->len),
-		.owner = m};
-	kafka_message_headers(o->handle.shared, &w->arena, m, &w->message);
-	w->state = FOUND;
-	w->used = ++o->clock;
-	o->bytes += bytes_of(w);
-	o->news = true;
+	if (w && w->offset == m->offset)
+		found(o, w, m);
 }
 
 static void take_error(struct kafka_originals *o, const rd_kafka_message_t *m)
 {
 	switch ((int)m->err) {
-	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-		gone_below(o, m->offset, "there is no record any more");
-		gone_below(o, INT64_MAX, "the partition ends before it");
-		break;
-	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF: /* what is behind it is still to come: see start */
+		if (m->offset >= o->next)
+			gone_between(o, 0, m->offset, "there is no record any more");
+		return;
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE: /* the bounds have moved */
 	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
-		gone_below(o, o->next + 1, "the partition no longer holds it");
-		break;
-	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC: /* to be looked at */
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -316,32 +448,42 @@ static void take_error(struct kafka_originals *o, const rd_kafka_message_t *m)
 	default: /* librdkafka tries again */
 		return;
 	}
-	if (next_read(o))
-		seek(o);
-	else
-		stop(o); /* librdkafka does not go on from there */
 }
 
 static void take(struct kafka_originals *o, rd_kafka_message_t *m)
 {
 	const struct kafka_original *next;
-	bool ours = o->topic && m->partition == o->partition && m->rkt &&
+	bool ours = m->partition == o->partition && m->rkt &&
 		    strcmp(rd_kafka_topic_name(m->rkt), rd_kafka_topic_name(o->topic)) == 0;
 
-	if (ours && !m->err) {
+	if (ours && m->err)
+		take_error(o, m);
+	else if (ours)
 		take_record(o, m);
-	} else {
-		if (ours)
-			take_error(o, m);
-		rd_kafka_message_destroy(m);
-	}
+	rd_kafka_message_destroy(m);
 	if (!o->topic)
 		return;
 	next = next_read(o);
-	if (o->bytes > ORIGINALS_BYTES)
-		stop(o);
-	else if (next && next->offset - o->next > GAP_RECORDS)
+	if (!next || is_heavy(o))
+		stop(o, 0);
+	else if (next->offset - o->next > GAP_RECORDS)
 		seek(o);
+}
+
+static void give_up_what_stalls(struct kafka_originals *o)
+{
+	int64_t limit = first_wanted(o) ? STALL_US : STALL_ALONE_US;
+
+	if (o->topic && now_us() - o->heard_us > limit)
+		trouble(o, RD_KAFKA_RESP_ERR__TIMED_OUT);
+}
+
+static void ask_again(struct kafka_originals *o)
+{
+	if (!o->ask_again_us || now_us() < o->ask_again_us)
+		return;
+	o->ask_again_us = 0;
+	o->news = true;
 }
 
 int kafka_originals_step(struct kafka_originals *o, struct kafka_shared *s, int timeout_ms,
@@ -357,17 +499,16 @@ int kafka_originals_step(struct kafka_originals *o, struct kafka_shared *s, int 
 	if (r)
 		return r;
 	kafka_handle_serve(&o->handle);
-	make_room(o);
-	if (o->topic && !next_read(o))
-		go_on(o);
-	if (!o->topic && !is_full(o) && clock_steady_us(clock_system()) >= o->pause_until_us)
+	if (make_room(o, SIZE_MAX) && !o->topic && now_us() >= o->pause_until_us)
 		start(o);
-	for (size_t i = 0; o->topic && next_read(o) && i < POP_RECORDS; i++) {
+	for (size_t i = 0; o->topic && i < POP_RECORDS; i++) {
 		m = rd_kafka_consume_queue(o->queue, o->news ? 0 : timeout_ms);
 		if (!m)
 			break;
 		take(o, m);
 	}
+	give_up_what_stalls(o);
+	ask_again(o);
 	*ret_news = o->news;
 	o->news = false;
 	return 0;
@@ -375,10 +516,11 @@ int kafka_originals_step(struct kafka_originals *o, struct kafka_shared *s, int 
 
 void kafka_originals_close(struct kafka_originals *o)
 {
-	stop(o);
+	stop(o, 0);
 	while (o->n)
 		drop(o, o->n - 1);
 	free(o->v);
+	arena_free(&o->scratch);
 	if (o->queue)
 		rd_kafka_queue_destroy(o->queue);
 	kafka_handle_close(&o->handle);

@@ -114,35 +114,18 @@ static void learn_partitions(struct kafka_reader *r, const char *topic)
 	rd_kafka_topic_destroy(rkt);
 }
 
-/*
- * which: a time in ms, or RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END, in ListOffsets the
- * "time" of the first and the next record. RD_KAFKA_OFFSET_END where no record is that late.
- * rd_kafka_query_watermark_offsets does the same, but heeds no time-out once its requests are sent
- * (rdkafka.c).
- */
 static int list_offset(struct kafka_reader *r, int topic, int32_t partition, int64_t which,
 	int64_t *ret, struct err *err)
 {
 	const char *name = r->shared->config->topics[topic];
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_t *place =
-		rd_kafka_topic_partition_list_add(list, name, partition);
-	rd_kafka_resp_err_t code;
+	rd_kafka_resp_err_t code =
+		kafka_list_offset(&r->look, name, partition, which, KAFKA_TURN_MS, ret);
 
-	place->offset = which;
-	code = rd_kafka_offsets_for_times(r->look.rk, list, KAFKA_TURN_MS);
-	if (!code)
-		code = place->err;
-	*ret = place->offset;
-	rd_kafka_topic_partition_list_destroy(list);
 	if (code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION)
 		learn_partitions(r, name);
 	if (code)
 		return err_set(err, kafka_err_class(code), "watermarks of %s [%d]: %s", name,
 			partition, rd_kafka_err2str(code));
-	if (*ret < 0 && *ret != RD_KAFKA_OFFSET_END)
-		return err_set(
-			err, ERR_UNREACHABLE, "watermarks of %s [%d]: not known", name, partition);
 	return 0;
 }
 

@@ -119,7 +119,7 @@ struct log_ops {
 	/*
 	 * The record of any topic at that place, from memory; if it is not there it is being
 	 * fetched from now on. *ret (FOUND) and *ret_why (GONE: in words) are valid until the next
-	 * call of fetch_originals. */
+	 * call of either. */
 	enum log_original (*original)(struct log *, const struct origin *place,
 		struct log_message *ret, const char **ret_why);
 	/* Moves that on. *ret_news: one that was away is known now. */
