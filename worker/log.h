@@ -44,7 +44,7 @@ struct log_message {
 /* What a pointer points to, see struct decoded. */
 enum log_original {
 	ORIGINAL_FOUND,
-	ORIGINAL_GONE, /* there is no such record any more, or no such topic */
+	ORIGINAL_GONE, /* no such record any more, no such topic, or it may not be read */
 	ORIGINAL_AWAY, /* not yet */
 };
 

@@ -9,6 +9,7 @@
 #include <librdkafka/rdkafka_mock.h>
 
 #define SECOND 1000000ll
+#define FETCH 1 /* the request's number */
 
 static int64_t ahead_us;
 
@@ -192,6 +193,13 @@ Test(kafka_originals, a_partition_without_a_leader_keeps_no_other_waiting)
 	expect_found("a", 0);
 }
 
+/* The next ten, of whatever partition. */
+static void refuse_fetches(rd_kafka_resp_err_t code)
+{
+	rd_kafka_mock_push_request_errors(
+		cluster, FETCH, 10, code, code, code, code, code, code, code, code, code, code);
+}
+
 Test(kafka_originals, a_partition_that_gives_nothing_makes_way_for_others)
 {
 	struct log_message m;
@@ -199,15 +207,15 @@ Test(kafka_originals, a_partition_that_gives_nothing_makes_way_for_others)
 
 	append("a", 1, 1);
 	append("b", 1, 1);
-	rd_kafka_mock_push_request_errors(cluster, 1 /* Fetch */, 3,
-		RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
-		RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR);
+	refuse_fetches(RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR);
 	cr_assert_eq(find("a", 0, &m, &why), ORIGINAL_AWAY);
 	step();
 	cr_assert_not_null(o.topic);
 	cr_assert_eq(find("b", 0, &m, &why), ORIGINAL_AWAY);
 	ahead_us += 6 * SECOND;
 	step();
+	cr_assert_null(o.topic);
+	rd_kafka_mock_clear_request_errors(cluster, FETCH);
 	expect_found("b", 0);
 	ahead_us += 6 * SECOND;
 	expect_found("a", 0);
@@ -234,4 +242,11 @@ Test(kafka_originals, a_topic_that_may_not_be_read_is_final_and_says_what_to_gra
 	expect_gone("a", 0,
 		"topic a may not be read: grant Read on it and rewind the dead-letter topic");
 	expect_found("b", 0);
+}
+
+Test(kafka_originals, the_right_to_describe_a_topic_is_not_enough_and_just_as_final)
+{
+	append("a", 1, 1);
+	refuse_fetches(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	expect_gone("a", 0, "topic a may not be read: grant Read on it");
 }
