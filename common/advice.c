@@ -48,7 +48,9 @@ static const struct {
 			"max.message.bytes of our topics and have it read again")},
 	{CAUSE_ORIGINAL_GONE,
 		FINAL("the dead letter was only a pointer to a read that is not at hand",
-			"have the share group copy records "
+			"if its topic may not be read, grant that and rewind the dead-letter "
+			"topic; "
+			"else have the share group copy records "
 			"(errors.deadletterqueue.copy.record.enable), and "
 			"read the original's topic by hand")},
 	{CAUSE_OPERATOR,

@@ -357,7 +357,7 @@ static void start(struct kafka_originals *o)
 	take_up(o, first);
 	code = look(o);
 	if (!code && next_read(o))
-		code = look_at_bounds(o, begun + KAFKA_TURN_MS * 1000);
+		code = look_at_bounds(o, begun + KAFKA_TURN_MS * 1000ll);
 	if (code) {
 		trouble(o, code);
 		o->pause_until_us = 2 * now_us() - begun; /* others get half of the time */

@@ -6,7 +6,7 @@ import sys
 import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient
-from conftest import ROOT, create_topic, dead_letter, produce, read_key, wait_until
+from conftest import ROOT, create_topic, dead_letter, delete_offsets, produce, read_key, wait_until
 
 sys.path.insert(0, str(ROOT / "tests" / "fixtures"))
 
@@ -88,6 +88,28 @@ def test_a_pointer_to_what_is_not_there_is_parked_as_original_gone_and_costs_the
         assert why in reasons[place], reasons
     ledger = worker.audit().ledger
     assert sum(line["settled"] for line in ledger) == 15 and sum(line["parked"] for line in ledger) == len(gone)
+
+
+def test_a_read_that_was_not_at_hand_is_taken_in_after_a_rewind_once_it_is(new_worker, kafka, names, sql, originals):
+    worker = new_worker()
+    produce(kafka, names.source, [pointer(originals, 0, 0)])
+    assert worker.run_until_idle(expect=[1]).stats["parked"] == 1
+    produce(kafka, originals, [dead_letter(read_key(1), '{"kwh": "1.5"}', partition=0)])
+    delete_offsets(kafka, names)
+    assert worker.run_until_idle(expect=[0, 1]).stats["committed"] == 1
+    assert amounts(sql) == {read_key(1): "1.5"} and len(worker.list(parked=True)) == 1
+    worker.audit()
+
+
+def test_many_pointers_each_written_right_after_its_original_are_all_followed(new_worker, kafka, names, sql, originals):
+    worker = new_worker()
+    running = worker.start()
+    running.wait_restored()
+    for n in range(60):
+        produce(kafka, originals, [dead_letter(read_key(n), f'{{"kwh": "{n}.5"}}', partition=0)], **{"linger.ms": 0})
+        produce(kafka, names.source, [pointer(originals, 0, n)], **{"linger.ms": 0})
+    wait_until(lambda: len(amounts(sql)) == 60, what="all")
+    assert running.terminate() == 0 and worker.list(parked=True) == []
 
 
 def test_pointers_are_handed_over_and_followed_by_two_workers_once(new_worker, kafka, names, sql, originals):
