@@ -201,24 +201,29 @@ static struct kafka_original *next_read(const struct kafka_originals *o)
 	return best;
 }
 
-/* What is being read is wanted again, behind all others. */
+/* All that is still to come of the partition is wanted again, behind all others. */
 static void stop(struct kafka_originals *o, int64_t pause_us)
 {
 	int64_t until = pause_us ? now_us() + pause_us : 0;
+	struct slice name;
 
 	if (!o->topic)
 		return;
 	if (o->started)
 		rd_kafka_consume_stop(o->topic, o->partition);
+	name = slice_str(rd_kafka_topic_name(o->topic));
+	for (size_t i = 0; i < o->n; i++) {
+		struct kafka_original *w = o->v[i];
+
+		if (w->state >= FOUND || !same_partition(w, name, o->partition))
+			continue;
+		w->state = WANTED;
+		w->used = ++o->clock;
+		w->pause_until_us = until;
+	}
 	rd_kafka_topic_destroy(o->topic);
 	o->topic = NULL;
 	o->started = false;
-	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i]->state == BEING_READ) {
-			o->v[i]->state = WANTED;
-			o->v[i]->used = ++o->clock;
-			o->v[i]->pause_until_us = until;
-		}
 }
 
 /* All that are being read, from an offset on and below another. */
