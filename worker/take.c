@@ -58,19 +58,28 @@ static void want_original(struct loop *l, const struct log_message *m)
 		l->log->ops->original(l->log, &facts.origin, &unused, &why);
 }
 
+static void want_schema(struct loop *l, const struct log_message *m)
+{
+	uint32_t cut;
+	struct framing f;
+	struct slice headers = headers_encode(&l->next->arena, m->headers, m->n_headers, &cut);
+
+	if (!framing_detect(headers, m->value, &f) && f.kind == FRAMING_SCHEMA)
+		l->schemas->ops->find(l->schemas, &f.schema);
+}
+
 /* Those of all that is fetched come together. */
 static void want_ahead(struct loop *l)
 {
 	for (size_t i = l->intake.next; i < l->intake.n; i++) {
 		const struct log_message *m = &l->intake.v[i];
-		struct framing f;
 
 		if (m->topic == TOPIC_INBOX || m->position_only)
 			continue;
 		if (slice_is_null(m->key) && slice_is_null(m->value))
 			want_original(l, m);
-		else if (!framing_detect(SLICE_NULL, m->value, &f) && f.kind == FRAMING_SCHEMA)
-			l->schemas->ops->find(l->schemas, &f.schema);
+		else
+			want_schema(l, m);
 	}
 	l->wanted_us = clock_steady_us(l->clock);
 }
