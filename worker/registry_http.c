@@ -208,14 +208,18 @@ bool registry_call_end(struct registry_call *c, CURLcode result, struct registry
 	read_answer(c, result, ret);
 	c->body.n = 0;
 	c->error[0] = '\0';
-	if (ret->verdict == REGISTRY_TROUBLE && ++c->tried < n) {
-		c->address = (c->address + 1) % n;
-		set_url(c);
-		return false;
-	}
-	if (ret->verdict != REGISTRY_TROUBLE)
+	if (ret->verdict < REGISTRY_TROUBLE) {
 		c->http->address = c->address;
-	return true;
+		return true;
+	}
+	if (ret->verdict >= c->failure.verdict)
+		c->failure = *ret;
+	*ret = c->failure;
+	if (++c->tried == n)
+		return true;
+	c->address = (c->address + 1) % n;
+	set_url(c);
+	return false;
 }
 
 void registry_ask(

@@ -1,6 +1,6 @@
 /*
  * registry_http.h: requests to a schema registry over libcurl, bounded in size, time and redirects.
- * Where it has several addresses, a request that one of them cannot answer goes to the next.
+ * Where it has several addresses, a request that fails at one of them goes to the next.
  */
 #ifndef WORKER_REGISTRY_HTTP_H
 #define WORKER_REGISTRY_HTTP_H
@@ -10,7 +10,7 @@
 
 #include <curl/curl.h>
 
-/* What a registry answers without knowing any schema. */
+/* What a registry answers without looking for any schema: it says nothing of its storage. */
 #define REGISTRY_PROBE "/schemas/types"
 
 struct registry_http {
@@ -28,9 +28,10 @@ void registry_http_close(struct registry_http *h);
 struct registry_call {
 	struct registry_http *http;
 	CURL *easy;
-	char *path;	/* "/schemas/ids/7" */
-	size_t tried;	/* addresses */
-	size_t address; /* the one that is asked now */
+	char *path;			/* "/schemas/ids/7" */
+	size_t tried;			/* addresses */
+	size_t address;			/* the one that is asked now */
+	struct registry_answer failure; /* so far */
 	struct buf body;
 	char error[CURL_ERROR_SIZE];
 };
