@@ -151,6 +151,12 @@ const char *framing_detect(struct slice headers, struct slice payload, struct fr
 	return why;
 }
 
+bool schema_ref_same(const struct schema_ref *a, const struct schema_ref *b)
+{
+	return a->kind == b->kind && a->number == b->number &&
+	       memcmp(a->guid, b->guid, sizeof(a->guid)) == 0;
+}
+
 const char *schema_ref_text(const struct schema_ref *ref, char ret[static SCHEMA_REF_TEXT_BYTES])
 {
 	const uint8_t *g = ref->guid;

@@ -25,13 +25,28 @@ static bool says_none(long status, int error_code)
 
 static bool is_trouble(long status)
 {
-	return status == 401 || status == 403 || status == 407 || status == 429 || status == 502 ||
-	       status == 503 || status == 504 || (status >= 300 && status < 400);
+	return status == 407 || status == 429 || status == 502 || status == 503 || status == 504 ||
+	       (status >= 300 && status < 400);
+}
+
+/* Some registries have rights by subject. */
+static bool is_refusal(long status)
+{
+	return status == 401 || status == 403;
+}
+
+static enum registry_verdict verdict_of(long status, int error_code)
+{
+	if (says_none(status, error_code))
+		return REGISTRY_NONE;
+	if (is_refusal(status))
+		return REGISTRY_REFUSED;
+	return is_trouble(status) ? REGISTRY_TROUBLE : REGISTRY_ODD;
 }
 
 static const char *advice(long status)
 {
-	if (status == 401 || status == 403)
+	if (is_refusal(status))
 		return "; check registry.user and registry.password";
 	if (status == 404)
 		return "; check registry.url";
@@ -56,9 +71,7 @@ void registry_answer_read(long status, struct slice body, struct registry_answer
 		return;
 	}
 	ret->error_code = (int)json_integer_value(json_object_get(json, "error_code"));
-	ret->verdict = says_none(status, ret->error_code) ? REGISTRY_NONE
-		       : is_trouble(status)		  ? REGISTRY_TROUBLE
-							  : REGISTRY_ODD;
+	ret->verdict = verdict_of(status, ret->error_code);
 	if (ret->verdict == REGISTRY_NONE)
 		snprintf(ret->why, sizeof(ret->why), "not in the registry");
 	else if (status == 200)

@@ -12,10 +12,12 @@
 #define REGISTRY_ANSWER_BYTES ((size_t)1024 * 1024)
 
 enum registry_verdict {
-	REGISTRY_OK,	  /* json is the answer */
-	REGISTRY_NONE,	  /* what was asked for is not there */
-	REGISTRY_TROUBLE, /* it is away, or does not let us in: nothing is known */
+	REGISTRY_OK,   /* json is the answer */
+	REGISTRY_NONE, /* what was asked for is not there */
+	/* It failed; the later, the more is known of it. */
+	REGISTRY_TROUBLE, /* it is away: nothing is known */
 	REGISTRY_ODD,	  /* an answer that may be due to what was asked for */
+	REGISTRY_REFUSED, /* it does not let us, be it in or at what was asked for */
 };
 
 struct registry_answer {

@@ -55,17 +55,11 @@ static struct entry **bucket_of(const struct schema_cache *c, const struct schem
 	return (struct entry **)&c->buckets[(h ^ h >> 32) % BUCKETS];
 }
 
-static bool same(const struct schema_ref *a, const struct schema_ref *b)
-{
-	return a->kind == b->kind && a->number == b->number &&
-	       memcmp(a->guid, b->guid, sizeof(a->guid)) == 0;
-}
-
 static struct entry *find(const struct schema_cache *c, const struct schema_ref *ref)
 {
 	struct entry *e = *bucket_of(c, ref);
 
-	while (e && !same(&e->ref, ref))
+	while (e && !schema_ref_same(&e->ref, ref))
 		e = e->next;
 	return e;
 }
@@ -260,11 +254,11 @@ void schema_cache_failed(
 	want(c, e);
 }
 
-void schema_cache_answered(struct schema_cache *c, int64_t now_us)
+void schema_cache_answered(struct schema_cache *c, const struct schema_ref *ref, int64_t now_us)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct entry *e = c->buckets[i]; e; e = e->next) {
-			if (!e->suspect || e->state == STATE_KNOWN)
+			if (!e->suspect || e->state == STATE_KNOWN || schema_ref_same(&e->ref, ref))
 				continue;
 			e->suspect = false;
 			e->failures++;

@@ -12,7 +12,7 @@
 /* Beyond these the least recently used one goes that is neither pinned nor to be fetched. */
 #define SCHEMA_CACHE_ENTRIES 2000
 #define SCHEMA_CACHE_BYTES ((size_t)64 * 1024 * 1024)
-/* So often a schema may fail while others are answered; then it is unknown. */
+/* So often a schema may fail with others answered in between; then it is unknown. */
 #define SCHEMA_CACHE_FAILURES 3
 
 struct schema_cache;
@@ -40,11 +40,12 @@ void schema_cache_unknown(
 	struct schema_cache *c, const struct schema_ref *ref, const char *why, int64_t now_us);
 /*
  * Not now. It is to be fetched again. suspect: it may be the schema's own fault, and is charged
- * with it once schema_cache_answered says that others are answered meanwhile.
+ * with it once schema_cache_answered says that another one was answered since.
  */
 void schema_cache_failed(
 	struct schema_cache *c, const struct schema_ref *ref, bool suspect, const char *why);
-void schema_cache_answered(struct schema_cache *c, int64_t now_us);
+/* The registry has said what it has, or that it has nothing, by ref: so it can look things up. */
+void schema_cache_answered(struct schema_cache *c, const struct schema_ref *ref, int64_t now_us);
 
 /* Known for ever, whatever a registry says. schema is moved. */
 void schema_cache_pin(

@@ -5,6 +5,7 @@
 #ifndef COMMON_SCHEMA_REF_H
 #define COMMON_SCHEMA_REF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ struct schema_ref {
 #define SCHEMA_REF_TEXT_BYTES 64
 /* For people: "schema id 7", "schema 89791762-2336-4186-9674-299b90a802e2". Returns ret. */
 const char *schema_ref_text(const struct schema_ref *ref, char ret[static SCHEMA_REF_TEXT_BYTES]);
+
+bool schema_ref_same(const struct schema_ref *a, const struct schema_ref *b);
 
 struct avro_schema;
 

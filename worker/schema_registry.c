@@ -1,6 +1,7 @@
 /*
  * schema_registry.c: what is wanted is fetched, a few at a time, over curl's multi interface. Any
- * trouble opens the breaker; then a request that names no schema probes until the registry answers.
+ * failure opens the breaker; then one schema at a time is asked for until one is answered. Nothing
+ * else tells whether the registry is well: its other pages come without its storage.
  */
 #include "schema_registry.h"
 
@@ -17,6 +18,7 @@
 /* Unlike Postgres, a registry has little to do when it comes back. */
 #define PROBE_PAUSE_US (5ll * 1000 * 1000)
 #define PATIENCE_US (10ll * 1000 * 1000)
+#define NO_SCHEMA "the registry's answer has no schema in it"
 #define REFERENCES_BYTES (4 * REGISTRY_ANSWER_BYTES)
 
 /* A schema that another one names. */
@@ -35,6 +37,7 @@ struct fetch {
 	size_t n_references;
 	size_t next; /* reference to ask for */
 	size_t bytes;
+	bool probes; /* the breaker waits for it */
 };
 
 struct registry {
@@ -46,7 +49,11 @@ struct registry {
 	struct registry_http http;
 	CURLM *multi;
 	struct fetch fetches[FETCHES];
+	/* A schema that was found; where another one fails, it tells whose fault that is. */
+	struct schema_ref witness;
+	bool has_witness, witness_failed;
 	struct registry_call probe;
+	struct schema_ref probed; /* by it: the witness of then */
 	struct breaker breaker;
 	bool away; /* and people have been told */
 };
@@ -63,14 +70,17 @@ static int64_t now_us(const struct registry *r)
 
 /* --- whether it is well --- */
 
-/* It has answered, to whatever was asked. */
-static void heard(struct registry *r)
+/* It has said what it has by ref, or that it has nothing. */
+static void heard(struct registry *r, const struct schema_ref *ref)
 {
 	if (r->away)
 		report_event(r->report, 'I', "registry-up", "the schema registry answers");
 	r->away = false;
 	breaker_ok(&r->breaker);
-	schema_cache_answered(r->cache, now_us(r));
+	r->witness_failed = false;
+	for (size_t i = 0; i < FETCHES; i++)
+		r->fetches[i].probes = false;
+	schema_cache_answered(r->cache, ref, now_us(r));
 }
 
 static void open_breaker(struct registry *r, uint64_t random)
@@ -141,15 +151,38 @@ static void fetch_end(struct fetch *f)
 static void fetch_unknown(struct registry *r, struct fetch *f, const char *why)
 {
 	schema_cache_unknown(r->cache, &f->ref, why, now_us(r));
+	heard(r, &f->ref);
 	fetch_end(f);
 }
 
-/* Maybe for this schema's own sake: the probe, at once, tells whether others are answered. */
+static void fetch_found(struct registry *r, struct fetch *f, struct avro_schema *schema)
+{
+	schema_cache_found(r->cache, &f->ref, schema);
+	r->witness = f->ref;
+	r->has_witness = true;
+	heard(r, &f->ref);
+	fetch_end(f);
+}
+
+/* Maybe for this schema's own sake: a probe, at once, tells whether others are answered. */
 static void fetch_odd(struct registry *r, struct fetch *f, const char *why)
 {
 	schema_cache_failed(r->cache, &f->ref, true, why);
-	open_breaker(r, 0);
+	if (r->has_witness && schema_ref_same(&r->witness, &f->ref))
+		r->has_witness = false;
+	if (f->probes)
+		trouble(r, why);
+	else if (r->breaker.state == BREAKER_CLOSED)
+		open_breaker(r, 0);
 	fetch_end(f);
+}
+
+static void fetch_refused(struct registry *r, struct fetch *f, const char *answer)
+{
+	char why[600];
+
+	snprintf(why, sizeof(why), "the registry does not let us read it: %s", answer);
+	fetch_odd(r, f, why);
 }
 
 static void ask(struct registry *r, struct registry_call *call, const char *path)
@@ -217,8 +250,7 @@ static void fetch_finish(struct registry *r, struct fetch *f)
 		fetch_unknown(r, f, err.text);
 		return;
 	}
-	schema_cache_found(r->cache, &f->ref, schema);
-	fetch_end(f);
+	fetch_found(r, f, schema);
 }
 
 static void fetch_next(struct registry *r, struct fetch *f)
@@ -250,8 +282,7 @@ static void fetch_schema(struct registry *r, struct fetch *f, const struct regis
 	char text[100];
 
 	if (schema->type == REGISTRY_JSON && !f->text.n) {
-		schema_cache_found(r->cache, &f->ref, NULL);
-		fetch_end(f);
+		fetch_found(r, f, NULL);
 		return;
 	}
 	if (schema->type != REGISTRY_AVRO || !schema->text.n) {
@@ -288,7 +319,7 @@ static void fetch_ok(struct registry *r, struct fetch *f, const json_t *json)
 	else if (registry_schema_read(json, &schema))
 		fetch_schema(r, f, &schema);
 	else
-		fetch_odd(r, f, "the registry's answer has no schema in it");
+		fetch_odd(r, f, NO_SCHEMA);
 }
 
 static void fetch_none(struct registry *r, struct fetch *f)
@@ -311,11 +342,12 @@ static void fetch_answered(
 	switch (answer->verdict) {
 	case REGISTRY_OK:
 		fetch_ok(r, f, answer->json);
-		heard(r);
 		return;
 	case REGISTRY_NONE:
 		fetch_none(r, f);
-		heard(r);
+		return;
+	case REGISTRY_REFUSED:
+		fetch_refused(r, f, answer->why);
 		return;
 	case REGISTRY_ODD:
 		fetch_odd(r, f, answer->why);
@@ -328,27 +360,91 @@ static void fetch_answered(
 	trouble(r, answer->why);
 }
 
+/* --- whether it answers again --- */
+
+static const char *why_no_schema(const struct registry *r, const struct registry_answer *answer)
+{
+	struct registry_schema schema;
+
+	if (answer->verdict == REGISTRY_NONE)
+		return NULL;
+	if (answer->verdict != REGISTRY_OK)
+		return answer->why;
+	return r->probed.kind == SCHEMA_BY_GLOBAL_ID || registry_schema_read(answer->json, &schema)
+		       ? NULL
+		       : NO_SCHEMA;
+}
+
 static void probe_answered(struct registry *r, const struct registry_answer *answer)
 {
+	const char *why = why_no_schema(r, answer);
+
 	registry_call_close(&r->probe);
-	if (answer->verdict == REGISTRY_OK)
-		heard(r);
-	else
-		trouble(r, answer->why);
+	if (!why) {
+		heard(r, &r->probed);
+		return;
+	}
+	r->witness_failed = true;
+	if (r->breaker.state != BREAKER_CLOSED)
+		trouble(r, why);
+}
+
+/* One may still be under way from before another answer closed the breaker. */
+static bool probe_witness(struct registry *r)
+{
+	CLEANUP(buf_free) struct buf path = {0};
+
+	if (!r->has_witness || r->witness_failed || r->probe.easy)
+		return false;
+	r->probed = r->witness;
+	path_of(r->config, &r->probed, &path);
+	ask(r, &r->probe, (const char *)path.p);
+	return true;
+}
+
+static struct fetch *start_fetch(struct registry *r)
+{
+	struct schema_ref ref;
+
+	for (size_t i = 0; i < FETCHES; i++) {
+		if (r->fetches[i].busy)
+			continue;
+		if (!schema_cache_take_wanted(r->cache, &ref))
+			return NULL;
+		fetch_start(r, &r->fetches[i], &ref);
+		return &r->fetches[i];
+	}
+	return NULL;
+}
+
+static bool is_busy(const struct registry *r)
+{
+	for (size_t i = 0; i < FETCHES; i++)
+		if (r->fetches[i].busy)
+			return true;
+	return false;
+}
+
+/* One that has failed is behind the others. What is under way may tell first. */
+static bool probe_wanted(struct registry *r)
+{
+	struct fetch *f = is_busy(r) ? NULL : start_fetch(r);
+
+	if (!f)
+		return false;
+	f->probes = true;
+	r->witness_failed = false; /* its turn comes again */
+	return true;
 }
 
 /* --- all of them --- */
 
 static void start(struct registry *r)
 {
-	struct schema_ref ref;
-
-	/* One may still be under way from before another answer closed the breaker. */
-	if (!r->probe.easy && breaker_probe_due(&r->breaker, now_us(r)))
-		ask(r, &r->probe, REGISTRY_PROBE);
-	for (size_t i = 0; i < FETCHES && r->breaker.state == BREAKER_CLOSED; i++)
-		if (!r->fetches[i].busy && schema_cache_take_wanted(r->cache, &ref))
-			fetch_start(r, &r->fetches[i], &ref);
+	if (breaker_probe_due(&r->breaker, now_us(r)) && !probe_witness(r) && !probe_wanted(r))
+		breaker_cancel_probe(&r->breaker);
+	while (r->breaker.state == BREAKER_CLOSED && start_fetch(r))
+		;
 }
 
 static void ended(struct registry *r, struct registry_call *call, CURLcode result)

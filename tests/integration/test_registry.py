@@ -361,6 +361,44 @@ def assert_all_settled_with(worker, config, reads):
     assert sum(line["settled"] for line in ledger) == reads
 
 
+def test_a_registry_whose_storage_fails_is_waited_for_and_a_schema_that_it_keeps_from_us_holds_up_nobody(
+    new_worker, registry, kafka, names, sql
+):
+    sick = Registry().start()
+    worker = new_worker(config={"registry.url": f"{sick.url}, {registry.url}"})
+    padded = schema(("pad", "long"), ("kwh", DECIMAL))
+    known, bare, new, refused = (registry.add(text) for text in (PLAIN, padded, PLAIN, PLAIN))
+    failing = {f"/schemas/ids/{number}": (500, {"error_code": 50001, "message": "Error in the backend"}) for number in (known, bare, new, refused)}
+    sick.odd |= failing
+    begins_like_a_frame = encode(padded, {"pad": 0, "kwh": Decimal("10.5")})
+    assert begins_like_a_frame[:1] == b"\0" and len(begins_like_a_frame) > 4
+    in_header = dead_letter(read_key(10), begins_like_a_frame, headers=[("__value_schema_id", struct.pack(">BI", 0, bare))], partition=0)
+    produce(kafka, names.source, plain(range(10), known, partition=0) + [in_header])
+    running = worker.start()
+    wait_until(lambda: len(amounts(sql)) == 11, what="the second address to be asked")
+
+    registry.odd |= failing
+    produce(kafka, names.source, plain(range(20, 30), new, partition=1) + good(range(30, 40), partition=2))
+    running.wait_for_log('"registry-away".*HTTP 500')
+    wait_until(lambda: registry.requests.count(f"GET /schemas/ids/{new}") >= 3, what="more failures than a schema is forgiven")
+    assert len(amounts(sql)) == 21 and not read_state(kafka, names).parked
+    registry.odd.clear()
+    wait_until(lambda: len(amounts(sql)) == 31, what="those that waited")
+
+    registry.odd[f"/schemas/ids/{refused}"] = (403, {"error_code": 40301, "message": "User is denied operation Read"})
+    produce(kafka, names.source, plain(range(40, 50), refused, partition=1) + plain(range(50, 60), known, partition=1))
+    wait_until(lambda: len(amounts(sql)) == 41, what="those behind what is refused")
+    wait_drained(kafka, names)
+    assert running.terminate() == 0
+    sick.stop()
+    reasons = parked_reasons(worker)
+    assert set(reasons) == set(map(read_key, range(40, 50)))
+    assert all("the registry does not let us read it: HTTP 403" in why for why in reasons.values())
+    assert running.count_log('"registry-away"') == 1 and running.count_log('"registry-up"') == 1
+    assert set(registry.requests) == {f"GET /schemas/ids/{number}" for number in (known, bare, new, refused)}
+    assert_all_settled(worker, 41, parked=10)
+
+
 @pytest.mark.long
 def test_without_a_registry_until_idle_and_audit_end_with_3(worker, registry, kafka, names, sql):
     number = registry.add(PLAIN)

@@ -54,6 +54,13 @@ static void failed(uint64_t id, bool suspect)
 	schema_cache_failed(cache, &ref, suspect, "HTTP 500");
 }
 
+static void answered(uint64_t id)
+{
+	struct schema_ref ref = by_id(id);
+
+	schema_cache_answered(cache, &ref, 0);
+}
+
 Test(schema_cache, what_is_not_known_is_wanted_once_and_found_for_ever)
 {
 	cr_expect_eq(state_of(7, 0), SCHEMA_AWAY);
@@ -107,7 +114,7 @@ Test(schema_cache, a_failure_without_suspicion_is_never_charged)
 	for (int i = 0; i < 10; i++) {
 		cr_expect_eq(take_wanted(), 7);
 		failed(7, false);
-		schema_cache_answered(cache, 0);
+		answered(8);
 		cr_expect_eq(state_of(7, 0), SCHEMA_AWAY);
 	}
 	cr_expect_not(schema_cache_take_change(cache));
@@ -121,17 +128,42 @@ Test(schema_cache, a_suspect_is_charged_only_when_others_are_answered)
 		failed(7, true);
 	}
 	for (unsigned i = 1; i < SCHEMA_CACHE_FAILURES; i++) {
-		schema_cache_answered(cache, 0);
-		schema_cache_answered(cache, 0);
+		answered(8);
+		answered(8);
 		cr_expect_eq(take_wanted(), 7);
 		failed(7, true);
 	}
 	cr_expect_not(schema_cache_take_change(cache));
-	schema_cache_answered(cache, 0);
+	answered(8);
 	cr_expect(schema_cache_take_change(cache));
 	cr_expect_eq(state_of(7, 0), SCHEMA_UNKNOWN);
 	cr_expect_eq(take_wanted(), 0);
 	cr_expect_eq(state_of(7, TTL), SCHEMA_AWAY, "it is given another chance");
+}
+
+Test(schema_cache, an_answer_for_the_suspect_itself_or_from_before_it_failed_charges_nothing)
+{
+	state_of(7, 0);
+	for (int i = 0; i < 10; i++) {
+		cr_expect_eq(take_wanted(), 7);
+		failed(7, true);
+		answered(7);
+	}
+	for (int i = 0; i < 10; i++)
+		answered(8);
+	cr_expect_eq(state_of(7, 0), SCHEMA_AWAY);
+	cr_expect_not(schema_cache_take_change(cache));
+}
+
+Test(schema_cache, suspects_that_fail_together_do_not_charge_each_other)
+{
+	state_of(7, 0);
+	state_of(9, 0);
+	for (int i = 0; i < 20; i++) {
+		failed(take_wanted(), true);
+		cr_expect_eq(state_of(7, 0), SCHEMA_AWAY);
+		cr_expect_eq(state_of(9, 0), SCHEMA_AWAY);
+	}
 }
 
 Test(schema_cache, at_the_bound_the_least_recently_used_goes_but_nothing_pinned_or_wanted)
