@@ -171,14 +171,14 @@ static bool once_more(struct commit *c)
 
 /*
  * A backend that crashes takes all others with it, and until its log is replayed the postmaster
- * answers with 57P03, cannot_connect_now; at first, before it knows, with a closed connection. Any
- * other trouble may last.
+ * answers with 57P03, cannot_connect_now; at first, before it knows, with a closed connection, or
+ * even as if nothing had been. Any other trouble may last.
  */
 static bool coming_back(struct commit *c, const struct sink_result *probe)
 {
 	bool recovers = strcmp(probe->code, "57P03") == 0;
 
-	if (!c->last.backend_lost || probe->class != SQL_OUTAGE)
+	if (!c->lost || probe->class != SQL_OUTAGE)
 		return false;
 	top(c)->crashed = true;
 	return c->waits++ < (recovers ? WAITS_MAX : WAITS_UNSURE);
@@ -268,6 +268,7 @@ static void call_done(struct commit *c, const struct sink_result *r)
 
 void commit_result(struct commit *c, const struct sink_result *r)
 {
+	c->lost |= r->backend_lost;
 	if (c->probing) {
 		probe_done(c, r);
 	} else if (r->class == SQL_OK) {

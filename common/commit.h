@@ -63,6 +63,7 @@ struct commit {
 	struct commit_work *stack; /* the last one is next, and stays until its result is there */
 	size_t depth, cap;
 	bool probing;		    /* the last call failed: is it the server? */
+	bool lost;		    /* a backend died under a call of this batch */
 	unsigned waits;		    /* probes in a row that found it coming back */
 	size_t row[COMMIT_ROW_MAX]; /* see there; empties when a read commits */
 	size_t row_n;

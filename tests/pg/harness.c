@@ -42,8 +42,15 @@ static char *conninfo_of(const char *database)
 
 PGconn *connect_as(const char *conninfo)
 {
+	int64_t until_ms = now_ms() + 10000;
 	PGconn *conn = PQconnectdb(conninfo);
 
+	/* A test before may have crashed the server. */
+	while (PQstatus(conn) != CONNECTION_OK && PQping(conninfo) != PQPING_OK &&
+		now_ms() < until_ms)
+		usleep(20000);
+	if (PQstatus(conn) != CONNECTION_OK)
+		PQreset(conn);
 	cr_assert_eq(PQstatus(conn), CONNECTION_OK, "%s", PQerrorMessage(conn));
 	run_sql(conn, "SET client_min_messages = error");
 	return conn;

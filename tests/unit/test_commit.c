@@ -307,6 +307,32 @@ Test(commit, a_backend_lost_by_a_part_of_a_call_is_asked_after_before_the_rest_i
 	commit_free(&c);
 }
 
+Test(commit, a_server_whose_crash_shows_only_after_a_good_probe_is_waited_for)
+{
+	CLEANUP(arena_free) struct arena arena = {0};
+	struct outcome outcomes[2];
+	const struct sink_result crash = error("57P02", true), refused = error("57P03", false);
+	const struct sink_result ok = {.class = SQL_OK};
+	const struct sink_result *const results[] = {
+		&crash, &ok /* probe */, &refused, &refused /* probe */, &ok /* probe */};
+	struct sink_call call;
+	struct commit c;
+
+	commit_init(&c, &arena, outcomes, 2);
+	for (size_t i = 0; i < ARRAY_LEN(results); i++) {
+		cr_assert(commit_next(&c, &call), "result %zu", i);
+		cr_assert_eq(call.kind == SINK_PROBE, i == 1 || i >= 3, "result %zu", i);
+		commit_result(&c, results[i]);
+	}
+	while (commit_next(&c, &call)) {
+		cr_assert_eq(call.n, 1);
+		outcomes[call.from].kind = OUTCOME_COMMITTED;
+		commit_result(&c, &ok);
+	}
+	cr_assert_eq(c.verdict, COMMIT_DONE);
+	commit_free(&c);
+}
+
 Test(commit, twenty_reads_in_a_row_may_fail_alone_with_an_outage_class)
 {
 	char outcomes[128];
