@@ -1,5 +1,4 @@
 /* show: all there is of some reads: record, headers, payload, history, trace, and the row. */
-#include "advice.h"
 #include "command.h"
 #include "history.h"
 #include "instant.h"
@@ -85,6 +84,17 @@ static void find_row(struct showing *s, struct shown *x)
 	x->row_unknown = r != 0;
 	if (!r && x->row.found && x->has_record && !x->chosen.view.unreadable)
 		x->n_differences = read_diff(&x->chosen.view.read, &x->row.read, x->differences);
+}
+
+struct advice shown_advice(struct shown *x)
+{
+	const struct parked *event = &x->chosen.event;
+	const struct advice_subject subject = {.parked = x->chosen.parked,
+		.cause = event->cause,
+		.class = event->entry.error.class,
+		.code = event->entry.error.code};
+
+	return advice_for(&x->arena, &subject);
 }
 
 static void show_one(struct showing *s, struct slice key, const struct history_read *read)

@@ -2,6 +2,7 @@
 #ifndef WORKER_SHOW_H
 #define WORKER_SHOW_H
 
+#include "advice.h"
 #include "history.h"
 #include "row.h"
 
@@ -33,6 +34,9 @@ struct shown {
 /* Bytes of a payload that are shown in hex, and of it as text on a terminal. */
 #define SHOW_HEX_BYTES 4096
 #define SHOW_TEXT_BYTES 4096
+
+/* has_record: why the read is where it is, and what to do. Texts in x's arena. */
+struct advice shown_advice(struct shown *x);
 
 void show_text(const struct showing *s, struct shown *x);
 void show_json(const struct showing *s, struct shown *x);

@@ -1,4 +1,3 @@
-#include "advice.h"
 #include "hash.h"
 #include "output.h"
 #include "record_json.h"
@@ -140,12 +139,7 @@ static void add_record(json_t *o, struct shown *x)
 
 static void add_advice(json_t *o, struct shown *x)
 {
-	const struct parked *event = &x->chosen.event;
-	const struct advice_subject subject = {.parked = x->chosen.parked,
-		.cause = event->cause,
-		.class = event->entry.error.class,
-		.code = event->entry.error.code};
-	struct advice advice = advice_for(&x->arena, &subject);
+	struct advice advice = shown_advice(x);
 
 	json_object_set_new(o, "why", json_string(advice.why));
 	json_object_set_new(o, "next", json_string(advice.next));

@@ -1,4 +1,3 @@
-#include "advice.h"
 #include "instant.h"
 #include "output.h"
 #include "read_diff.h"
@@ -72,12 +71,7 @@ static void print_state(const struct showing *s, struct shown *x)
 
 static void print_advice(struct shown *x)
 {
-	const struct parked *event = &x->chosen.event;
-	const struct advice_subject subject = {.parked = x->chosen.parked,
-		.cause = event->cause,
-		.class = event->entry.error.class,
-		.code = event->entry.error.code};
-	struct advice advice = advice_for(&x->arena, &subject);
+	struct advice advice = shown_advice(x);
 
 	text_line("why", advice.why);
 	text_line("next", advice.next);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "config.h"
+#include "text_file.h"
 
 /* Files by name, as the callback of config_load gives them. */
 struct file {
@@ -503,20 +504,5 @@ Test(config, the_nearest_name_is_the_one_with_the_fewest_edits)
 
 Test(config, readme_has_the_options_as_they_are)
 {
-	CLEANUP(buf_free) struct buf readme = {0}, section = {0};
-	FILE *f = fopen(SCHEMAS_DIR "/../README.md", "r");
-	size_t n;
-
-	cr_assert(f != NULL);
-	do {
-		n = fread(buf_reserve(&readme, 65536), 1, 65536, f);
-		readme.n += n;
-	} while (n);
-	fclose(f);
-	buf_add_byte(&readme, '\0');
-	buf_add_str(&section, "<!-- options:begin -->\n");
-	config_help_markdown(&section);
-	buf_add(&section, "<!-- options:end -->\n", sizeof("<!-- options:end -->\n"));
-	cr_assert(strstr((char *)readme.p, (char *)section.p) != NULL,
-		"put the output of `meter-dlq --help-markdown` between README's markers");
+	assert_readme_section("options", "--help-markdown", config_help_markdown);
 }

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 #include "meter_read.h"
+#include "text_file.h"
 
 #define MIDNIGHT_US 1784246400000000
 
@@ -12,23 +12,9 @@ static const struct meter_read plain = {
 	.kwh = {(const uint8_t *)"12.50", 5},
 };
 
-static char *read_file(const char *path)
-{
-	CLEANUP(buf_free) struct buf b = {0};
-	FILE *f = fopen(path, "re");
-	size_t n;
-
-	cr_assert_not_null(f, "%s", path);
-	while ((n = fread(buf_reserve(&b, 4096), 1, 4096, f)) > 0)
-		b.n += n;
-	fclose(f);
-	buf_add_byte(&b, '\0');
-	return (char *)TAKE_PTR(b.p);
-}
-
 static void expect_documented(const struct meter_read *r, uint64_t content, const char *text)
 {
-	AUTO_FREE char *readme = read_file(SCHEMAS_DIR "/README.md");
+	AUTO_FREE char *readme = text_file(SCHEMAS_DIR "/README.md");
 
 	cr_expect_eq(meter_read_content(r), content, "%016lx", meter_read_content(r));
 	cr_expect_not_null(strstr(readme, text), "README.md lacks the example %s", text);

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
-#include <stdio.h>
 
 #include "metrics.h"
+#include "text_file.h"
 
 static const char *render(const struct metrics *m, enum metrics_form form, struct buf *out)
 {
@@ -141,20 +141,5 @@ Test(metrics, the_form_is_what_the_accept_header_would_rather_have)
 
 Test(metrics, readme_has_the_metrics_as_they_are)
 {
-	CLEANUP(buf_free) struct buf readme = {0}, section = {0};
-	FILE *f = fopen(SCHEMAS_DIR "/../README.md", "r");
-	size_t n;
-
-	cr_assert(f != NULL);
-	do {
-		n = fread(buf_reserve(&readme, 65536), 1, 65536, f);
-		readme.n += n;
-	} while (n);
-	fclose(f);
-	buf_add_byte(&readme, '\0');
-	buf_add_str(&section, "<!-- metrics:begin -->\n");
-	metrics_help_markdown(&section);
-	buf_add(&section, "<!-- metrics:end -->\n", sizeof("<!-- metrics:end -->\n"));
-	cr_assert(strstr((char *)readme.p, (char *)section.p) != NULL,
-		"put the output of `meter-dlq --metrics-markdown` between README's markers");
+	assert_readme_section("metrics", "--metrics-markdown", metrics_help_markdown);
 }
